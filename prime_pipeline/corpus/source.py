@@ -1,0 +1,123 @@
+"""What a corpus is to the rest of the program: entries with fingerprints, parsed on demand, one at a time."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol
+
+from prime_pipeline.corpus.decoding import without_byte_order_mark
+from prime_pipeline.errors import CorpusError, CorpusNotFound, DuplicateDocumentId
+from prime_pipeline.records import Document
+
+PARSER_VERSION: Final = "1"
+"""Raise it when a reader changes what it makes of the same bytes: every document is then parsed anew."""
+
+INSTALLED: Final = "installed:"
+"""The location that stands for the documentation of the installed distributions."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceEntry:
+    """One document as it lies in the corpus, read but not parsed.
+
+    Attributes:
+        doc_id: Unique among the entries of one corpus.
+        source_path: File relative to the corpus root, with forward slashes.
+        media_type: See :class:`~prime_pipeline.records.Document`.
+        fingerprint: SHA-256 (hex) of the file's bytes without a UTF-8 byte order mark, or of the canonical JSON of
+            those fields of a record that the document is made of.
+        parse: Makes the document out of what was read; raises DocumentError.
+        position: Where a record stands in its file, as it is written behind the path: ``:17`` or ``#id``.
+    """
+
+    doc_id: str
+    source_path: str
+    media_type: str
+    fingerprint: str
+    parse: Callable[[], Document]
+    position: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFailure:
+    """A file or record that is no document, and why.
+
+    Attributes:
+        source_path: The file, or ``file:line`` for a record of a JSON Lines file, or ``file#id`` for a JSON record.
+        reason: What is wrong and what to do, without the path.
+        doc_id: The id that the document would have; None if unknown, or if it belongs to another entry.
+    """
+
+    source_path: str
+    reason: str
+    doc_id: str | None
+
+
+SourceItem = SourceEntry | SourceFailure
+
+
+class CorpusSource(Protocol):
+    """A corpus that can be read again and again.
+
+    Attributes:
+        location: As the user names it.
+        ignored: After an iteration, how many files were passed over, by suffix (``""``: without one).
+    """
+
+    location: str
+    ignored: Mapping[str, int]
+
+    def entries(self) -> Iterator[SourceItem]:
+        """Everything in the corpus by path and position; each id at most once, later ones as failures."""
+        ...
+
+
+def open_corpus(location: str) -> CorpusSource:
+    """The corpus at a location.
+
+    That is ``installed:``, a folder that holds ``corpus.jsonl`` (BEIR), a ``.jsonl`` file (BEIR), a ``.json`` file
+    (QASPER), or any other folder.
+
+    Raises:
+        CorpusNotFound: There is nothing at the location.
+        CorpusError: It is a single document.
+    """
+    from prime_pipeline.corpus.beir import BeirCorpus
+    from prime_pipeline.corpus.folder import FolderCorpus
+    from prime_pipeline.corpus.installed import InstalledCorpus
+    from prime_pipeline.corpus.qasper import QasperCorpus
+
+    if location == INSTALLED:
+        return InstalledCorpus()
+    path = Path(location).expanduser()
+    if not path.exists():
+        raise CorpusNotFound(location)
+    records = path / "corpus.jsonl"
+    if path.is_dir():
+        return BeirCorpus(records, location) if records.is_file() else FolderCorpus(path, location)
+    if path.suffix.lower() == ".jsonl":
+        return BeirCorpus(path, location)
+    if path.suffix.lower() == ".json":
+        return QasperCorpus(path, location)
+    raise CorpusError(f"corpus {location} is a single file: name the folder that holds it")
+
+
+def bytes_fingerprint(data: bytes) -> str:
+    """SHA-256 (hex) of a file's bytes without a UTF-8 byte order mark, so that copies with and without are equal."""
+    return hashlib.sha256(without_byte_order_mark(data)).hexdigest()
+
+
+def unique(items: Iterator[SourceItem]) -> Iterator[SourceItem]:
+    """The items, with every entry whose id was seen before turned into a failure."""
+    owners: dict[str, str] = {}
+    for item in items:
+        if isinstance(item, SourceEntry):
+            place = item.source_path + item.position
+            if owner := owners.get(item.doc_id):
+                yield SourceFailure(place, DuplicateDocumentId(place, item.doc_id, owner).reason, None)
+                continue
+            owners[item.doc_id] = place
+        yield item

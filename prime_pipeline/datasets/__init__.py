@@ -1,0 +1,1 @@
+"""Queries and judgements to evaluate with."""

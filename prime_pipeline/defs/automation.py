@@ -1,0 +1,58 @@
+"""What starts a refresh by itself. Everything here is off until somebody turns it on in the UI."""
+
+from collections.abc import Iterator
+
+import dagster as dg
+
+from prime_pipeline.corpus.watch import corpus_state
+from prime_pipeline.defs.corpus_assets import raw_documents
+from prime_pipeline.settings import load_settings
+
+refresh = dg.define_asset_job(
+    "refresh",
+    selection=dg.AssetSelection.all() - dg.AssetSelection.assets(raw_documents),
+    description="Scan the corpus, bring metadata and indexes up to date, publish, evaluate. Cheap when nothing changed.",
+)
+
+_LIVE = [
+    dg.DagsterRunStatus.QUEUED,
+    dg.DagsterRunStatus.NOT_STARTED,
+    dg.DagsterRunStatus.STARTING,
+    dg.DagsterRunStatus.STARTED,
+]
+
+
+def _refresh_is_live(instance: dg.DagsterInstance) -> bool:
+    return bool(instance.get_runs(dg.RunsFilter(job_name="refresh", statuses=_LIVE), limit=1))
+
+
+@dg.schedule(job=refresh, cron_schedule="0 3 * * *", default_status=dg.DefaultScheduleStatus.STOPPED)
+def nightly_refresh(context: dg.ScheduleEvaluationContext) -> dg.RunRequest | dg.SkipReason:
+    """Refresh every night at three, unless one is still running."""
+    if _refresh_is_live(context.instance):
+        return dg.SkipReason("a refresh is still running")
+    return dg.RunRequest()
+
+
+@dg.sensor(job=refresh, minimum_interval_seconds=60, default_status=dg.DefaultSensorStatus.STOPPED)
+def corpus_changes(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
+    """Refresh when a file of the corpus was added, changed or removed (told by size and time of change)."""
+    location = load_settings().corpus
+    if not location:
+        return dg.SkipReason("no corpus is set")
+    state = corpus_state(location)
+    if state == context.cursor:
+        return dg.SkipReason("the corpus has not changed")
+    if _refresh_is_live(context.instance):
+        return dg.SkipReason("a refresh is still running")
+    return dg.SensorResult(run_requests=[dg.RunRequest(run_key=state)], cursor=state)
+
+
+@dg.run_status_sensor(
+    run_status=dg.DagsterRunStatus.SUCCESS, request_job=refresh, default_status=dg.DefaultSensorStatus.STOPPED
+)
+def refresh_after_backfill(context: dg.RunStatusSensorContext) -> Iterator[dg.RunRequest]:
+    """Refresh when a backfill of raw_documents has succeeded, so that the indexes follow."""
+    run = context.dagster_run
+    if raw_documents.key in (run.asset_selection or ()):
+        yield dg.RunRequest(run_key=run.tags.get("dagster/backfill", run.run_id))

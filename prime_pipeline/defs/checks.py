@@ -1,0 +1,130 @@
+"""Checks on what the assets have made; each looks at the stored thing itself."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import dagster as dg
+import numpy as np
+
+from prime_pipeline.defs.corpus_assets import corpus_scan, raw_corpus
+from prime_pipeline.defs.report_assets import retrieval_runs
+from prime_pipeline.errors import PrimeError
+from prime_pipeline.indexes.builds import LEXICAL_FILE, METADATA_FILE, verify_build
+from prime_pipeline.indexes.lexical import LexicalIndex
+from prime_pipeline.indexes.vectors import VectorIndex, check_vectors
+from prime_pipeline.refresh.evaluation import read_report
+from prime_pipeline.storage.metadata_file import MetadataFile
+from prime_pipeline.storage.seal import read_seal
+from prime_pipeline.workspace import Workspace
+
+_PUBLISHED = dg.AssetKey(["offline", "published_index"])
+_N_SAMPLED = 100
+
+
+@dg.asset_check(asset=corpus_scan)
+def every_source_is_readable(workspace: dg.ResourceParam[Workspace]) -> dg.AssetCheckResult:
+    """No file or record failed. A warning only: the others are served, and the failed are tried again every time."""
+    failed = json.loads(workspace.home.scan_report.read_text())["failed"]
+    return dg.AssetCheckResult(
+        passed=not failed,
+        severity=dg.AssetCheckSeverity.WARN,
+        metadata={"failed": len(failed), "reasons": dg.MetadataValue.json(dict(list(failed.items())[:50]))},
+    )
+
+
+@dg.asset_check(asset=raw_corpus, blocking=True)
+def documents_are_whole(workspace: dg.ResourceParam[Workspace]) -> dg.AssetCheckResult:
+    """Ids are unique and documents have text in ascending sections; a hundred documents are opened to see it."""
+    sealed = read_seal(workspace.home.seal("raw"))
+    ids = [doc_id for doc_id, _ in sealed.documents]
+    chosen = _spread(sealed.documents, _N_SAMPLED)
+    faults = [] if len(set(ids)) == len(ids) else ["document ids repeat"]
+    for document in workspace.store.load_all(chosen):
+        ordinals = [section.ordinal for section in document.sections]
+        if ordinals != sorted(set(ordinals)) or not document.text.strip():
+            faults.append(document.doc_id)
+    return dg.AssetCheckResult(
+        passed=not faults, metadata={"opened": len(chosen), "faults": dg.MetadataValue.json(faults)}
+    )
+
+
+@dg.asset_check(asset=_PUBLISHED)
+def index_holds_the_corpus(workspace: dg.ResourceParam[Workspace]) -> dg.AssetCheckResult:
+    """Metadata, lexical and vector index hold exactly the sealed documents, in files that are what was published."""
+    live = workspace.builds("offline").live_path
+    if live is None:
+        return dg.AssetCheckResult(passed=False, description="nothing is published")
+    try:
+        manifest = verify_build(live)
+        parts = _part_ids(live)
+    except PrimeError as error:
+        return dg.AssetCheckResult(passed=False, description=str(error))
+    sealed = read_seal(workspace.home.seal("raw"))
+    expected = [doc_id for doc_id, _ in sealed.documents]
+    differing = [name for name, ids in parts.items() if ids != expected]
+    is_current = manifest.corpus_version == sealed.version
+    return dg.AssetCheckResult(
+        passed=not differing or not is_current,
+        severity=dg.AssetCheckSeverity.ERROR if is_current else dg.AssetCheckSeverity.WARN,
+        description=None
+        if is_current
+        else "the served build is of an earlier corpus: it was withdrawn or withheld",
+        metadata={"documents": len(expected), "differing parts": dg.MetadataValue.json(differing)},
+    )
+
+
+@dg.asset_check(asset=_PUBLISHED)
+def vectors_are_unit_vectors(workspace: dg.ResourceParam[Workspace]) -> dg.AssetCheckResult:
+    """Every vector is finite and of length 1."""
+    live = workspace.builds("offline").live_path
+    if live is None:
+        return dg.AssetCheckResult(passed=False, description="nothing is published")
+    vectors = np.asarray(VectorIndex(live).vectors)
+    fault = check_vectors(vectors)
+    return dg.AssetCheckResult(passed=fault is None, description=fault, metadata={"vectors": len(vectors)})
+
+
+@dg.asset_check(asset=retrieval_runs)
+def measures_are_complete(workspace: dg.ResourceParam[Workspace]) -> dg.AssetCheckResult:
+    """Every judged query has a value from 0 to 1 in every measure of every system."""
+    report = read_report(workspace.home.measures)
+    if not workspace.settings.queries or report is None:
+        return dg.AssetCheckResult(
+            passed=not workspace.settings.queries, description="no queries are configured"
+        )
+    series = [values for run in report.systems.values() for values in run.per_query.values()]
+    faults = [
+        values
+        for values in series
+        if len(values) != report.n_queries or not all(0.0 <= v <= 1.0 for v in values.values())
+    ]
+    return dg.AssetCheckResult(passed=not faults, metadata={"series": len(series), "faulty": len(faults)})
+
+
+def _part_ids(build: Any) -> dict[str, list[str]]:
+    lexical, metadata = LexicalIndex(build / LEXICAL_FILE), MetadataFile(build / METADATA_FILE)
+    try:
+        return {
+            "lexical": lexical.doc_ids,
+            "metadata": metadata.doc_ids(),
+            "vectors": VectorIndex(build).doc_ids,
+        }
+    finally:
+        lexical.close()
+        metadata.close()
+
+
+def _spread(items: Sequence[tuple[str, str]], n: int) -> list[tuple[str, str]]:
+    """At most ``n`` items, evenly spread."""
+    step = max(1, -(-len(items) // n))
+    return list(items[::step])
+
+
+CHECKS = [
+    every_source_is_readable,
+    documents_are_whole,
+    index_holds_the_corpus,
+    vectors_are_unit_vectors,
+    measures_are_complete,
+]

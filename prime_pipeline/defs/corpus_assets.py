@@ -1,0 +1,141 @@
+"""Assets of the corpus: the scan, the documents, and the sealed set of them."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+
+import dagster as dg
+from pydantic import Field
+
+from prime_pipeline.corpus.scan import ScanReport, parse_documents, scan
+from prime_pipeline.corpus.source import PARSER_VERSION, open_corpus
+from prime_pipeline.defs.documents import DOCUMENTS, document_event, sync_documents
+from prime_pipeline.storage.atomic import write_text
+from prime_pipeline.storage.seal import seal_corpus
+from prime_pipeline.workspace import Workspace
+
+_GROUP = "corpus"
+_OWNERS = ["team:search"]
+_SHOWN = 50
+
+
+class ScanConfig(dg.Config):
+    """What a scan may do."""
+
+    allow_removals: bool = Field(
+        default=False, description="Remove documents even if more than a fifth of the corpus would go."
+    )
+
+
+@dg.asset(group_name=_GROUP, kinds={"python", "file"}, owners=_OWNERS, code_version=PARSER_VERSION)
+def corpus_scan(
+    context: dg.AssetExecutionContext, config: ScanConfig, workspace: dg.ResourceParam[Workspace]
+) -> dg.MaterializeResult[None]:
+    """Compares the corpus with the stored documents and brings these up to date.
+
+    New and changed files are parsed, files that failed before are tried again, documents whose file is gone are
+    removed. Each new or changed document gets one event on **raw_documents**, so its partition shows when and from
+    which file it was read. A file that cannot be read fails alone: it is listed here, and the last good text of its
+    document is served on.
+    """
+    location = workspace.settings.corpus_location
+    with workspace.home.lock("documents"):
+        report = scan(
+            open_corpus(location),
+            workspace.store,
+            allow_removals=config.allow_removals,
+            progress=workspace.progress,
+        )
+        synced = sync_documents(context.instance, workspace.store.catalogue(), context.log_event)
+        write_text(workspace.home.scan_report, json.dumps(asdict(report), indent=2) + "\n")
+    return dg.MaterializeResult(metadata={"corpus": location, **_scan_metadata(report), **synced})
+
+
+@dg.asset(
+    group_name=_GROUP,
+    kinds={"python", "json"},
+    owners=_OWNERS,
+    partitions_def=DOCUMENTS,
+    backfill_policy=dg.BackfillPolicy.single_run(),
+    output_required=False,
+    code_version=PARSER_VERSION,
+)
+def raw_documents(
+    context: dg.AssetExecutionContext, workspace: dg.ResourceParam[Workspace]
+) -> Iterator[dg.MaterializeResult[None]]:
+    """One parsed document per partition: title, preamble and sections with their lines in the source.
+
+    The scan keeps these up to date by itself; a backfill parses chosen documents again. A document that cannot be
+    read fails alone: all others of the run keep their result, and *re-execute from failure* tries only the failed.
+    """
+    catalogue = workspace.store.catalogue()
+    chosen = set(context.partition_keys)
+    doc_ids = [entry.doc_id for entry in catalogue.values() if entry.partition_key in chosen]
+    failed = parse_documents(
+        open_corpus(workspace.settings.corpus_location),
+        workspace.store,
+        doc_ids,
+        on_stored=lambda entry: context.log_event(document_event(entry)),
+    )
+    unknown = chosen - {entry.partition_key for entry in catalogue.values()}
+    failed |= dict.fromkeys(sorted(unknown), "not in the catalogue: run a refresh")
+    if failed:
+        raise dg.Failure(
+            f"{len(failed)} of {len(chosen)} documents failed: {', '.join(list(failed)[:5])}",
+            metadata={"failed": _reasons(failed)},
+            allow_retries=False,
+        )
+    yield from ()  # no output: each document has had its own event, and Dagster must not add a second one
+
+
+@dg.asset(
+    group_name=_GROUP,
+    kinds={"python", "json"},
+    owners=_OWNERS,
+    deps=[corpus_scan, raw_documents],
+    code_version="1",
+)
+def raw_corpus(workspace: dg.ResourceParam[Workspace]) -> dg.MaterializeResult[None]:
+    """The sealed corpus: exactly which documents, in which versions, everything downstream is made of.
+
+    Its data version is a hash of all of them, so it is the same whenever nothing changed.
+    """
+    with workspace.home.lock("documents"):
+        path = workspace.home.seal("raw")
+        before = path.read_bytes() if path.is_file() else b""
+        sealed = seal_corpus(workspace.store, path, workspace.settings.corpus_location)
+    catalogue = workspace.store.catalogue()
+    return dg.MaterializeResult(
+        data_version=dg.DataVersion(sealed.version),
+        metadata={
+            "documents": len(sealed.documents),
+            "sections": sum(catalogue[doc_id].n_sections for doc_id, _ in sealed.documents),
+            "changed": int(path.read_bytes() != before),
+            "version": sealed.version[:16],
+        },
+    )
+
+
+def _scan_metadata(report: ScanReport) -> dict[str, dg.MetadataValue | int | float | str]:
+    return {
+        "added": len(report.added),
+        "changed": report.n_changes,
+        "updated": len(report.changed),
+        "unchanged": report.unchanged,
+        "removed": len(report.removed),
+        "failed": len(report.failed),
+        "seconds": round(report.seconds, 3),
+        "failures": _reasons(report.failed),
+        "served from before": dg.MetadataValue.json(list(report.served_from_before[:_SHOWN])),
+        "ignored files": dg.MetadataValue.json(dict(report.ignored)),
+        "warnings": _reasons(dict(report.warnings)),
+    }
+
+
+def _reasons(failed: Mapping[str, str]) -> dg.MetadataValue:
+    records = [
+        dg.TableRecord({"source": source, "reason": reason})
+        for source, reason in list(failed.items())[:_SHOWN]
+    ]
+    schema = dg.TableSchema([dg.TableColumn("source"), dg.TableColumn("reason")])
+    return dg.MetadataValue.table(records, schema)

@@ -1,0 +1,69 @@
+"""Documents as partitions: their keys, their events, and how both are kept in step with the catalogue.
+
+The catalogue is right, Dagster's instance shows it. Everything here can be repeated at any time, so a crash, or the
+loss of Dagster's own storage, is healed by the next scan.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+
+import dagster as dg
+
+from prime_pipeline.corpus.source import PARSER_VERSION
+from prime_pipeline.storage.documents import CatalogueEntry
+
+DOCUMENTS = dg.DynamicPartitionsDefinition(name="documents")
+RAW_DOCUMENTS = dg.AssetKey("raw_documents")
+_NAME = "documents"
+_KEYS_PER_CALL = 10_000
+_DATA_VERSION = "dagster/data_version"
+_CODE_VERSION = "dagster/code_version"
+
+LogEvent = Callable[[dg.AssetMaterialization], None]
+
+
+def sync_documents(
+    instance: dg.DagsterInstance, catalogue: Mapping[str, CatalogueEntry], log_event: LogEvent
+) -> dict[str, int]:
+    """Bring partition keys and materialisation events in step with the catalogue; returns how many of each.
+
+    Keys are added in bulk. An event is logged for each document whose latest event does not carry its version.
+    """
+    keys = set(instance.get_dynamic_partitions(_NAME))
+    wanted = [entry.partition_key for entry in catalogue.values()]
+    new = [key for key in wanted if key not in keys]
+    for start in range(0, len(new), _KEYS_PER_CALL):
+        instance.add_dynamic_partitions(_NAME, new[start : start + _KEYS_PER_CALL])
+    gone = sorted(keys.difference(wanted))
+    for key in gone:
+        instance.delete_dynamic_partition(_NAME, key)
+    outdated = _without_event(instance, catalogue.values())
+    for entry in outdated:
+        log_event(document_event(entry))
+    return {"partitions_added": len(new), "partitions_deleted": len(gone), "events": len(outdated)}
+
+
+def document_event(entry: CatalogueEntry) -> dg.AssetMaterialization:
+    """The event that says: this document is stored, in this version."""
+    return dg.AssetMaterialization(
+        asset_key=RAW_DOCUMENTS,
+        partition=entry.partition_key,
+        metadata={
+            "document": entry.doc_id,
+            "source": entry.source_path,
+            "sections": entry.n_sections,
+            "version": (entry.version or "")[:16],
+        },
+        tags={_DATA_VERSION: entry.version or "", _CODE_VERSION: PARSER_VERSION},
+    )
+
+
+def _without_event(instance: dg.DagsterInstance, entries: Iterable[CatalogueEntry]) -> list[CatalogueEntry]:
+    # A storage-level call, since the instance offers none that asks for all partitions at once.
+    tags = instance.event_log_storage.get_latest_tags_by_partition(
+        RAW_DOCUMENTS, dg.DagsterEventType.ASSET_MATERIALIZATION, [_DATA_VERSION]
+    )
+    return [
+        entry
+        for entry in entries
+        if entry.version is not None and tags.get(entry.partition_key, {}).get(_DATA_VERSION) != entry.version
+    ]

@@ -1,0 +1,103 @@
+"""Assets of the index, made by a factory per variant, so that the lineage graph shows a track for each."""
+
+import dagster as dg
+from pydantic import Field
+
+from prime_pipeline.refresh.steps import StepOutcome
+from prime_pipeline.workspace import Workspace
+
+_OWNERS = ["team:search"]
+
+
+class PublishConfig(dg.Config):
+    """What publishing may do."""
+
+    republish: bool = Field(default=False, description="Publish a build even if prime rollback took it back.")
+
+
+def index_assets(variant: str, corpus: dg.AssetKey) -> list[dg.AssetsDefinition]:
+    """Metadata, lexical index, vector index and their publication for one variant of the corpus."""
+    metadata_key = dg.AssetKey([variant, "document_metadata"])
+    lexical_key = dg.AssetKey([variant, "lexical_index"])
+    vector_key = dg.AssetKey([variant, "vector_index"])
+
+    @dg.asset(
+        key=metadata_key,
+        deps=[corpus],
+        kinds={"python", "sqlite"},
+        group_name=variant,
+        owners=_OWNERS,
+        code_version="1",
+    )
+    def document_metadata(workspace: dg.ResourceParam[Workspace]) -> dg.MaterializeResult[None]:
+        """Discriminative terms, heading tree and the metadata text of every document.
+
+        Terms are scored over the whole corpus, so one new document may move the terms of others a little: the number
+        of changed texts is what has to be embedded again.
+        """
+        with workspace.home.lock(f"index-{variant}"):
+            return _result(workspace.steps(variant).synthesise_metadata())
+
+    @dg.asset(
+        key=lexical_key, deps=[corpus], kinds={"sqlite"}, group_name=variant, owners=_OWNERS, code_version="1"
+    )
+    def lexical_index(workspace: dg.ResourceParam[Workspace]) -> dg.MaterializeResult[None]:
+        """The FTS5 index: a row per document and a row per section, for BM25.
+
+        Where little changed, the index before is copied and brought up to date.
+        """
+        with workspace.home.lock(f"index-{variant}"):
+            return _result(workspace.steps(variant).build_lexical())
+
+    @dg.asset(
+        key=vector_key,
+        deps=[metadata_key],
+        kinds={"python", "numpy"},
+        group_name=variant,
+        owners=_OWNERS,
+        code_version="1",
+    )
+    def vector_index(workspace: dg.ResourceParam[Workspace]) -> dg.MaterializeResult[None]:
+        """One vector per document, of its metadata text. Texts embedded before come from the cache."""
+        with workspace.home.lock(f"index-{variant}"):
+            return _result(workspace.steps(variant).build_vectors())
+
+    @dg.asset(
+        key=dg.AssetKey([variant, "published_index"]),
+        deps=[lexical_key, vector_key],
+        kinds={"python"},
+        group_name=variant,
+        owners=_OWNERS,
+        code_version="1",
+    )
+    def published_index(
+        config: PublishConfig, workspace: dg.ResourceParam[Workspace]
+    ) -> dg.MaterializeResult[None]:
+        """The index that answers queries: both parts checked against each other, then swapped in at once.
+
+        Readers of the build before go on undisturbed; `prime rollback` returns to it.
+        """
+        keep = workspace.settings.index.keep_builds
+        with workspace.home.lock(f"index-{variant}"):
+            outcome, publication = workspace.steps(variant).publish(
+                even_if_withdrawn=config.republish, keep=keep
+            )
+        served = publication.live or "none"
+        return _result(outcome, served=served)
+
+    return [document_metadata, lexical_index, vector_index, published_index]
+
+
+def _result(outcome: StepOutcome, **more: str) -> dg.MaterializeResult[None]:
+    metadata: dict[str, dg.MetadataValue | int | float | str] = {
+        "changed": int(outcome.changed),
+        "seconds": round(outcome.seconds, 3),
+        "build": outcome.build_id,
+        **outcome.counts,
+        **more,
+    }
+    if outcome.notes:
+        metadata["notes"] = dg.MetadataValue.md("\n".join(f"* {note}" for note in outcome.notes))
+    if outcome.samples:
+        metadata["samples"] = dg.MetadataValue.table([dg.TableRecord(dict(row)) for row in outcome.samples])
+    return dg.MaterializeResult(data_version=dg.DataVersion(outcome.build_id), metadata=metadata)

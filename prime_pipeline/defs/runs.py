@@ -1,0 +1,86 @@
+"""Running the refresh job from a program: one function, one run in the instance that the UI shows."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import dagster as dg
+
+from prime_pipeline.defs.instance import open_instance
+from prime_pipeline.refresh.evaluation import EvaluationReport, read_report
+from prime_pipeline.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshSummary:
+    """What a refresh did.
+
+    Attributes:
+        run_id: Dagster's id of the run.
+        scan: The scan's report, see :class:`prime_pipeline.corpus.scan.ScanReport`.
+        steps: Numbers and short texts of each asset's event, by asset.
+        failed_checks: Names of asset checks that did not pass.
+        evaluation: Measures, where queries are configured.
+    """
+
+    run_id: str
+    scan: Mapping[str, Any]
+    steps: Mapping[str, Mapping[str, Any]]
+    failed_checks: tuple[str, ...]
+    evaluation: EvaluationReport | None
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether some source failed, a build was withheld or a check did not pass."""
+        return bool(self.scan["failed"] or self.failed_checks)
+
+
+def run_refresh(
+    workspace: Workspace, *, allow_removals: bool = False, republish: bool = False
+) -> RefreshSummary:
+    """Run the refresh job in this process.
+
+    Raises:
+        PrimeError: A step failed; what was published before is served on. The run is in the UI with its trace.
+    """
+    from prime_pipeline.definitions import defs
+
+    workspace.home.prepare()
+    config = {
+        "loggers": {"console": {"config": {"log_level": "CRITICAL"}}},
+        "ops": {
+            "corpus_scan": {"config": {"allow_removals": allow_removals}},
+            "offline__published_index": {"config": {"republish": republish}},
+        },
+    }
+    instance = open_instance(workspace.home)
+    try:
+        result = defs.resolve_job_def("refresh").execute_in_process(
+            run_config=config, instance=instance, resources={"workspace": workspace}
+        )
+    finally:
+        instance.dispose()
+    return RefreshSummary(
+        run_id=result.run_id,
+        scan=json.loads(workspace.home.scan_report.read_text()),
+        steps={
+            _name(event): _plain(event)
+            for event in result.get_asset_materialization_events()
+            if not event.partition
+        },
+        failed_checks=tuple(
+            sorted(e.check_name for e in result.get_asset_check_evaluations() if not e.passed)
+        ),
+        evaluation=read_report(workspace.home.measures) if workspace.settings.queries else None,
+    )
+
+
+def _name(event: dg.DagsterEvent) -> str:
+    key = event.asset_key
+    return key.to_user_string() if key else ""
+
+
+def _plain(event: dg.DagsterEvent) -> dict[str, Any]:
+    metadata = event.step_materialization_data.materialization.metadata
+    return {name: item.value for name, item in metadata.items() if isinstance(item.value, str | int | float)}

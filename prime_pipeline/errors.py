@@ -1,0 +1,213 @@
+"""The error tree. Every class takes facts and words the message: what, which, and what to do about it.
+
+``PrimeError`` is what a caller catches. The command line prints its message without a traceback and exits with 1.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class PrimeError(Exception):
+    """Base of all errors that a user can act on."""
+
+
+# --- corpus -----------------------------------------------------------------------------------------------------
+
+
+class CorpusError(PrimeError):
+    """The corpus as a whole cannot be read."""
+
+
+class CorpusNotSet(CorpusError):
+    """No corpus is configured."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            'no corpus is set: pass --corpus DIR, set PRIME_CORPUS, or write corpus = "DIR" to prime.toml'
+        )
+
+
+class CorpusNotFound(CorpusError):
+    """The corpus path does not exist."""
+
+    def __init__(self, path: object) -> None:
+        super().__init__(f"corpus {path} does not exist: check the path, or mount the volume that holds it")
+
+
+class EmptyCorpus(CorpusError):
+    """No document could be read."""
+
+    def __init__(self, path: object, n_failed: int = 0) -> None:
+        failed = f" ({n_failed} files failed, see the scan's report)" if n_failed else ""
+        super().__init__(
+            f"corpus {path} holds no readable document{failed}: expected Markdown, HTML, reStructuredText, plain text, "
+            "BEIR JSONL or QASPER JSON files"
+        )
+
+
+class TooManyRemovals(CorpusError):
+    """A refresh would remove a large part of the corpus, which is what an unmounted folder looks like."""
+
+    def __init__(self, path: object, n_removed: int, n_known: int) -> None:
+        super().__init__(
+            f"{n_removed} of {n_known} documents are gone from {path}, more than a fifth of the corpus: nothing was "
+            "removed. If the folder is complete, run the refresh again with --allow-removals"
+        )
+
+
+class DocumentError(PrimeError):
+    """One document cannot be used; the others go on.
+
+    Attributes:
+        source: The file or record at fault.
+        reason: Why, without the file's name, for tables.
+    """
+
+    def __init__(self, source: str, reason: str) -> None:
+        super().__init__(f"{source}: {reason}")
+        self.source = source
+        self.reason = reason
+
+
+class DuplicateDocumentId(DocumentError):
+    """Two sources claim one id."""
+
+    def __init__(self, source: str, doc_id: str, other: str) -> None:
+        super().__init__(source, f"document id {doc_id!r} is already taken by {other}: rename one of them")
+
+
+# --- storage ----------------------------------------------------------------------------------------------------
+
+
+class StorageError(PrimeError):
+    """Something under PRIME_HOME cannot be read or written."""
+
+
+class HomeNotWritable(StorageError):
+    """PRIME_HOME cannot be written."""
+
+    def __init__(self, home: Path, cause: OSError) -> None:
+        super().__init__(
+            f"cannot write to PRIME_HOME {home}: {cause.strerror or cause}. Make it writable, free space, or set "
+            "PRIME_HOME to another folder"
+        )
+
+
+class SchemaMismatch(StorageError):
+    """A store was written by another version of this program."""
+
+    def __init__(self, path: Path, found: object, expected: object) -> None:
+        super().__init__(
+            f"{path} has schema version {found}, this program reads {expected}: use the version that wrote it, or "
+            "move the file away and refresh (caches fill up again)"
+        )
+
+
+class StoreCorrupt(StorageError):
+    """A stored file does not hold what was written."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(
+            f"{path} is damaged ({reason}): delete it and run `prime refresh`, which makes it anew"
+        )
+
+
+class DocumentChanged(StorageError):
+    """A document was replaced between two steps of a run."""
+
+    def __init__(self, doc_id: str) -> None:
+        super().__init__(
+            f"document {doc_id!r} changed while this run was reading it: the published index stays as it was; "
+            "run the refresh again"
+        )
+
+
+# --- models -----------------------------------------------------------------------------------------------------
+
+
+class ModelError(PrimeError):
+    """A model cannot be used."""
+
+
+class ModelNotFound(ModelError):
+    """A model is neither a directory nor in reach."""
+
+    def __init__(self, model: str, remedy: str) -> None:
+        super().__init__(f"model {model!r} was not found: {remedy}")
+
+
+class ModelFilesChanged(ModelError):
+    """A model's files are not the published ones."""
+
+    def __init__(self, path: Path, found: str, expected: str) -> None:
+        super().__init__(
+            f"{path} has SHA-256 {found}, expected {expected}: the file is damaged or not the published model; "
+            "reinstall the package that holds it"
+        )
+
+
+# --- indexes ----------------------------------------------------------------------------------------------------
+
+
+class IndexingError(PrimeError):
+    """An index cannot be built or used."""
+
+
+class IndexNotFound(IndexingError):
+    """Nothing has been published yet."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"no index is published in {path}: run `prime refresh --corpus DIR` first")
+
+
+class IndexCorrupt(IndexingError):
+    """A published build does not agree with its manifest."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(
+            f"index {path} is damaged ({reason}): run `prime refresh`, which builds it anew, or `prime rollback` to "
+            "return to the build before"
+        )
+
+
+class IndexModelMismatch(IndexingError):
+    """The configured embedder is not the one that made the index."""
+
+    def __init__(self, path: Path, found: str, expected: str) -> None:
+        super().__init__(
+            f"index {path} was built with embedder {found}, but {expected} is configured: run `prime refresh` to build "
+            "it anew, or configure the embedder that built it"
+        )
+
+
+class NoEarlierBuild(IndexingError):
+    """There is nothing to roll back to."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            f"{path} holds no earlier build to return to: rollback needs a build published before the live one"
+        )
+
+
+# --- settings, evaluation ---------------------------------------------------------------------------------------
+
+
+class SettingsError(PrimeError):
+    """A setting is unknown or out of range."""
+
+
+class EvaluationError(PrimeError):
+    """A run or its judgements cannot be scored."""
+
+
+# --- servers ----------------------------------------------------------------------------------------------------
+
+
+class PortTaken(PrimeError):
+    """A server cannot listen where it should."""
+
+    def __init__(self, host: str, port: int, cause: OSError) -> None:
+        super().__init__(
+            f"cannot listen on {host}:{port}: {cause.strerror or cause}. Choose another with --port"
+        )

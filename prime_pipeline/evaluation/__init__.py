@@ -1,0 +1,1 @@
+"""Measures over runs and judgements."""

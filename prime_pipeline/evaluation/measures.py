@@ -1,0 +1,110 @@
+"""Measures of a run against judgements: a thin layer over pytrec_eval that settles what it leaves to chance.
+
+What a difference between two runs means is for the statistics to say, not for this module.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Final
+
+from prime_pipeline.errors import EvaluationError
+from prime_pipeline.records import Qrels, Run
+
+_CUT: Final = re.compile(r"(ndcg|p|r)@([1-9]\d*)")
+_TREC_CUT: Final = {"ndcg": "ndcg_cut", "p": "P", "r": "recall"}
+_TREC_WHOLE: Final = {"mrr": "recip_rank", "map": "map"}
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """What a run is worth.
+
+    Attributes:
+        per_query: Measure to query id to value from 0 to 1. Queries are in ascending order of their ids, the same for
+            every measure, so that the values of two runs over the same judgements are paired.
+        means: Measure to mean over all judged queries.
+        n_queries: Judged queries.
+        n_missing: Judged queries for which the run holds no result; they count as 0.
+        n_unjudged: Queries of the run without judgements; they are ignored.
+        n_without_relevant: Judged queries with no relevant document; they count as 0.
+    """
+
+    per_query: Mapping[str, Mapping[str, float]]
+    means: Mapping[str, float]
+    n_queries: int
+    n_missing: int
+    n_unjudged: int
+    n_without_relevant: int
+
+
+def evaluate(run: Run, qrels: Qrels, measures: Sequence[str] = ("ndcg@5", "mrr")) -> Evaluation:
+    """Measure a run, with the conventions of trec_eval.
+
+    Documents are ranked by falling score; equal scores by ascending id, whatever the order of the input. Gain is
+    linear (``grade / log2(rank + 1)``), a grade above 0 is relevant, P@k divides by k also where the run is shorter,
+    and MRR and MAP look at the whole ranking. The mean is over every judged query, also those that the run lacks and
+    those without a relevant document. A query whose judgements are an empty mapping is not judged.
+
+    Args:
+        run: Query to document to score.
+        qrels: Query to document to grade.
+        measures: Of ``ndcg@k``, ``p@k``, ``r@k`` (k from 1), ``mrr``, ``map``.
+
+    Raises:
+        EvaluationError: A score is not finite, nothing is judged, or a measure is unknown.
+    """
+    trec_names = {measure: _trec_name(measure) for measure in measures}
+    judged = {query: dict(grades) for query, grades in sorted(qrels.items()) if grades}
+    if not judged:
+        raise EvaluationError(
+            "the judgements (qrels) are empty: nothing can be measured without a judged query"
+        )
+    ranked = {query: _strictly_ranked(query, scores) for query, scores in run.items() if scores}
+    found = _trec_eval({q: ranked[q] for q in judged if q in ranked}, judged, set(trec_names.values()))
+    per_query = {
+        measure: {query: found[query][name.replace(".", "_")] if query in found else 0.0 for query in judged}
+        for measure, name in trec_names.items()
+    }
+    return Evaluation(
+        per_query=per_query,
+        means={measure: fmean(values.values()) for measure, values in per_query.items()},
+        n_queries=len(judged),
+        n_missing=len(judged.keys() - ranked.keys()),
+        n_unjudged=len(run.keys() - judged.keys()),
+        n_without_relevant=sum(all(grade <= 0 for grade in grades.values()) for grades in judged.values()),
+    )
+
+
+def _trec_name(measure: str) -> str:
+    if measure in _TREC_WHOLE:
+        return _TREC_WHOLE[measure]
+    if match := _CUT.fullmatch(measure):
+        return f"{_TREC_CUT[match[1]]}.{match[2]}"
+    raise EvaluationError(f"unknown measure {measure!r}: use ndcg@k, p@k or r@k with k from 1, mrr, or map")
+
+
+def _strictly_ranked(query: str, scores: Mapping[str, float]) -> dict[str, float]:
+    """Scores that fall by one from rank to rank.
+
+    pytrec_eval breaks ties by descending id and compares in float32, where close scores become ties.
+    """
+    for doc_id, score in scores.items():
+        if not math.isfinite(score):
+            raise EvaluationError(
+                f"the run scores document {doc_id!r} for query {query!r} with {score}: scores must be finite, repair "
+                "the scorer that made it"
+            )
+    order = sorted(scores, key=lambda doc_id: (-scores[doc_id], doc_id))
+    return {doc_id: float(len(order) - at) for at, doc_id in enumerate(order)}
+
+
+def _trec_eval(run: Run, qrels: Qrels, names: set[str]) -> Mapping[str, Mapping[str, float]]:
+    import pytrec_eval
+
+    found: Mapping[str, Mapping[str, float]] = pytrec_eval.RelevanceEvaluator(qrels, names).evaluate(run)
+    return found

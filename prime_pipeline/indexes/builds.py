@@ -1,0 +1,345 @@
+"""A build: metadata, lexical index and vector index of one sealed corpus, published together or not at all.
+
+Parts are made in ``staging/<build>/`` and moved to ``builds/<build>/`` when they agree with one another; then one small
+file, CURRENT, names the live build. A reader that holds an older build goes on undisturbed. The id of a build is a hash
+of all that determines it, so the same input gives the same build, and a part that is there is a part that is right.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from prime_pipeline.errors import IndexCorrupt, IndexNotFound, NoEarlierBuild, SchemaMismatch
+from prime_pipeline.indexes.lexical import LEXICAL_VERSION, LexicalIndex
+from prime_pipeline.indexes.vectors import VECTORS_VERSION, VectorIndex, VectorOptions, check_vectors
+from prime_pipeline.storage.atomic import sync_directory, write_text
+from prime_pipeline.storage.fingerprint import file_fingerprint, fingerprint
+from prime_pipeline.storage.metadata_file import MetadataFile
+from prime_pipeline.storage.seal import SealedCorpus
+
+SCHEMA_VERSION = 1
+METADATA_FILE = "metadata.sqlite"
+LEXICAL_FILE = "lexical.sqlite"
+MANIFEST_FILE = "manifest.json"
+
+
+@dataclass(frozen=True, slots=True)
+class BuildPlan:
+    """All that determines a build.
+
+    Attributes:
+        variant: ``offline`` or ``full``.
+        corpus: The documents and their versions.
+        metadata_fingerprint: Hash of how metadata is synthesised.
+        embedder_name: For people.
+        embedder_fingerprint: Hash of the model's files.
+        profile: ``embedded`` or ``paper``; recorded, and no part of the id (the models are).
+        vector_options: How vectors are searched.
+    """
+
+    variant: str
+    corpus: SealedCorpus
+    metadata_fingerprint: str
+    embedder_name: str
+    embedder_fingerprint: str
+    profile: str
+    vector_options: VectorOptions
+
+    @property
+    def build_id(self) -> str:
+        """Sixteen hex digits that are equal exactly for equal builds."""
+        determinants = {
+            "schema": [SCHEMA_VERSION, LEXICAL_VERSION, VECTORS_VERSION],
+            "variant": self.variant,
+            "corpus": self.corpus.version,
+            "metadata": self.metadata_fingerprint,
+            "embedder": self.embedder_fingerprint,
+            "vectors": asdict(self.vector_options),
+        }
+        return fingerprint(determinants)[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a build says about itself.
+
+    Attributes:
+        build_id: See :class:`BuildPlan`.
+        variant: ``offline`` or ``full``.
+        profile: ``embedded`` or ``paper``.
+        corpus_version: Of the sealed corpus.
+        metadata_fingerprint: How metadata was synthesised.
+        embedder_name: For people.
+        embedder_fingerprint: Of the model's files.
+        dimensions: Of a vector.
+        n_documents: In both indexes.
+        n_sections: Section rows.
+        n_vectors: Vectors; one per document.
+        vector_search: ``exact`` or ``hnsw``.
+        ids_fingerprint: Hash of the sorted document ids.
+        files: BLAKE2b-256 by file name.
+    """
+
+    build_id: str
+    variant: str
+    profile: str
+    corpus_version: str
+    metadata_fingerprint: str
+    embedder_name: str
+    embedder_fingerprint: str
+    dimensions: int
+    n_documents: int
+    n_sections: int
+    n_vectors: int
+    vector_search: str
+    ids_fingerprint: str
+    files: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """What publishing a build came to.
+
+    Attributes:
+        build_id: The build that the plan asks for.
+        live: The build that is served now.
+        changed: Whether the served build is another one than before.
+        withheld: Why the planned build is not served, if so.
+    """
+
+    build_id: str
+    live: str | None
+    changed: bool
+    withheld: str | None = None
+
+
+class Builds:
+    """The builds of one variant: staging, publishing, going back, tidying up.
+
+    Args:
+        folder: Holds ``staging/``, ``builds/`` and ``CURRENT``. Whoever changes it holds the home's lock of that name.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def staging(self, plan: BuildPlan) -> Path:
+        """Where the parts of a build are made; the published folder itself if the build is already there."""
+        published = self.path(plan.build_id)
+        return (
+            published if (published / MANIFEST_FILE).is_file() else self._folder / "staging" / plan.build_id
+        )
+
+    def path(self, build_id: str) -> Path:
+        """Folder of a published build."""
+        return self._folder / "builds" / build_id
+
+    @property
+    def live_id(self) -> str | None:
+        """Id of the served build, if there is one."""
+        history = self._current()["history"]
+        return history[-1]["build"] if history else None
+
+    @property
+    def live_path(self) -> Path | None:
+        """Folder of the served build, if there is one that is whole enough to have a manifest."""
+        live = self.live_id
+        return self.path(live) if live and (self.path(live) / MANIFEST_FILE).is_file() else None
+
+    def history(self) -> list[dict[str, str]]:
+        """Builds that were published and can be returned to, oldest first, as {build, published_at}."""
+        return list(self._current()["history"])
+
+    def publish(self, plan: BuildPlan, *, even_if_withdrawn: bool = False) -> Publication:
+        """Check the staged parts against one another and make the build the served one.
+
+        Args:
+            plan: Of the build whose parts are all there.
+            even_if_withdrawn: Publish a build that ``prime rollback`` took back.
+
+        Raises:
+            IndexCorrupt: The parts do not agree; the served build stays.
+        """
+        current = self._current()
+        before = self.live_id
+        if plan.build_id in current["withdrawn"] and not even_if_withdrawn:
+            reason = (
+                f"build {plan.build_id} was taken back by `prime rollback`: it is not published again until the corpus "
+                "or a setting changes; `prime refresh --republish` overrides that"
+            )
+            return Publication(plan.build_id, before, changed=False, withheld=reason)
+        if plan.build_id == before and self.live_path is not None:
+            return Publication(plan.build_id, before, changed=False)
+        self._move_into_place(plan)
+        entry = {"build": plan.build_id, "published_at": datetime.now(UTC).isoformat(timespec="seconds")}
+        history = [item for item in current["history"] if item["build"] != plan.build_id]
+        withdrawn = [build for build in current["withdrawn"] if build != plan.build_id]
+        self._write_current([*history, entry], withdrawn)
+        return Publication(plan.build_id, plan.build_id, changed=True)
+
+    def disown_damaged(self, plan: BuildPlan) -> bool:
+        """If the planned build is published but damaged, take its manifest away, so that its parts are made anew."""
+        manifest = self.path(plan.build_id) / MANIFEST_FILE
+        if not manifest.is_file() or self._is_whole(plan.build_id):
+            return False
+        manifest.unlink()
+        return True
+
+    def rollback(self) -> tuple[str, str]:
+        """Serve the build before the live one again; returns (taken back, now live).
+
+        Raises:
+            NoEarlierBuild: There is none, or it is damaged.
+        """
+        current = self._current()
+        history = current["history"]
+        if len(history) < 2:
+            raise NoEarlierBuild(self._folder)
+        taken_back, live = history[-1]["build"], history[-2]["build"]
+        verify_build(self.path(live))
+        self._write_current(history[:-1], [*current["withdrawn"], taken_back])
+        return taken_back, live
+
+    def collect_garbage(self, keep: int) -> list[str]:
+        """Remove staged parts and all builds but the served one and the ``keep`` before it; returns what went."""
+        current = self._current()
+        kept = current["history"][-(keep + 1) :]
+        kept_ids = {item["build"] for item in kept}
+        self._write_current(kept, current["withdrawn"])
+        stale = [
+            *self._folder.glob("staging/*"),
+            *(p for p in self._folder.glob("builds/*") if p.name not in kept_ids),
+        ]
+        for path in sorted(stale):
+            shutil.rmtree(path)
+        return sorted(path.name for path in stale)
+
+    def _is_whole(self, build_id: str) -> bool:
+        try:
+            verify_build(self.path(build_id))
+        except (IndexCorrupt, IndexNotFound, SchemaMismatch):
+            return False
+        return True
+
+    def _move_into_place(self, plan: BuildPlan) -> None:
+        staged, target = self.staging(plan), self.path(plan.build_id)
+        manifest = describe_build(staged, plan)
+        for leftover in staged.glob(".*"):  # temporary files of a run that was killed
+            leftover.unlink()
+        text = json.dumps({"schema_version": SCHEMA_VERSION, **asdict(manifest)}, indent=2, sort_keys=True)
+        write_text(staged / MANIFEST_FILE, text + "\n")
+        if staged != target:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if target.exists():  # what is left of a damaged build
+                shutil.rmtree(target)
+            staged.rename(target)
+            sync_directory(target.parent)
+
+    def _current(self) -> dict[str, Any]:
+        path = self._folder / "CURRENT"
+        try:
+            current = json.loads(path.read_text())
+            return {"history": current["history"], "withdrawn": current["withdrawn"]}
+        except FileNotFoundError:
+            return {"history": [], "withdrawn": []}
+        except (ValueError, KeyError, TypeError) as error:
+            raise IndexCorrupt(path, str(error)) from error
+
+    def _write_current(self, history: list[dict[str, str]], withdrawn: list[str]) -> None:
+        current = {"schema_version": SCHEMA_VERSION, "history": history, "withdrawn": withdrawn}
+        write_text(self._folder / "CURRENT", json.dumps(current, indent=2) + "\n")
+
+
+def describe_build(folder: Path, plan: BuildPlan) -> Manifest:
+    """Check the parts of a build against its plan and one another, and describe them.
+
+    Raises:
+        IndexCorrupt: An id is missing from one part or too much in it, or the vectors are not unit vectors.
+    """
+    expected = [doc_id for doc_id, _ in plan.corpus.documents]
+    metadata = MetadataFile(folder / METADATA_FILE)
+    lexical, vectors = LexicalIndex(folder / LEXICAL_FILE), VectorIndex(folder)
+    try:
+        parts = {"metadata": metadata.doc_ids(), "lexical": lexical.doc_ids, "vectors": vectors.doc_ids}
+        for name, ids in parts.items():
+            if ids != expected:
+                raise IndexCorrupt(
+                    folder, f"{name} holds other documents than the corpus: {_difference(ids, expected)}"
+                )
+        if lexical.stored_versions() != dict(plan.corpus.documents):
+            raise IndexCorrupt(folder, "the lexical index holds other versions of documents than the corpus")
+        if (fault := check_vectors(vectors.vectors)) is not None:
+            raise IndexCorrupt(folder, fault)
+        return Manifest(
+            build_id=plan.build_id,
+            variant=plan.variant,
+            profile=plan.profile,
+            corpus_version=plan.corpus.version,
+            metadata_fingerprint=plan.metadata_fingerprint,
+            embedder_name=plan.embedder_name,
+            embedder_fingerprint=plan.embedder_fingerprint,
+            dimensions=vectors.dimensions,
+            n_documents=len(expected),
+            n_sections=len(lexical.sections.rows),
+            n_vectors=len(vectors.doc_ids),
+            vector_search=vectors.search_method,
+            ids_fingerprint=fingerprint(expected),
+            files={
+                p.name: file_fingerprint(p) for p in sorted(folder.glob("[!.]*")) if p.name != MANIFEST_FILE
+            },
+        )
+    finally:
+        metadata.close()
+        lexical.close()
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of a build.
+
+    Raises:
+        IndexNotFound: There is none.
+        IndexCorrupt, SchemaMismatch: It cannot be read by this version.
+    """
+    path = folder / MANIFEST_FILE
+    try:
+        fields = json.loads(path.read_text())
+        schema_version = fields.pop("schema_version")
+        if schema_version != SCHEMA_VERSION:
+            raise SchemaMismatch(path, schema_version, SCHEMA_VERSION)
+        return Manifest(**fields)
+    except FileNotFoundError:
+        raise IndexNotFound(folder) from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise IndexCorrupt(folder, f"its manifest cannot be read: {error}") from error
+
+
+def verify_build(folder: Path) -> Manifest:
+    """The manifest of a build whose files are exactly those that it names.
+
+    Raises:
+        IndexNotFound, IndexCorrupt, SchemaMismatch: They are not.
+    """
+    manifest = read_manifest(folder)
+    for name, expected in manifest.files.items():
+        path = folder / name
+        if not path.is_file():
+            raise IndexCorrupt(folder, f"{name} is missing")
+        if file_fingerprint(path) != expected:
+            raise IndexCorrupt(folder, f"{name} is not the file that was published")
+    return manifest
+
+
+def _difference(found: list[str], expected: list[str]) -> str:
+    missing, extra = sorted(set(expected) - set(found)), sorted(set(found) - set(expected))
+    parts = [
+        f"{len(ids)} {what} (first {ids[0]!r})"
+        for ids, what in ((missing, "missing"), (extra, "too many"))
+        if ids
+    ]
+    return ", ".join(parts) or "the order differs"

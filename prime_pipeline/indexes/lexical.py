@@ -1,0 +1,373 @@
+"""The lexical index: SQLite FTS5 with one row per document and one per section.
+
+The file holds everything a hit needs (raw section texts, headings, line ranges), so that a reader of an old build is
+not disturbed by what happens to the corpus. The FTS tables are contentless: what was indexed of a row is computed again
+from its raw text when the row is deleted, which is why a change of that computation must raise ``LEXICAL_VERSION``.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prime_pipeline.errors import IndexCorrupt
+from prime_pipeline.progress import Progress, silent
+from prime_pipeline.records import Document
+from prime_pipeline.storage.atomic import atomic_path
+from prime_pipeline.text.normal_form import lexical_form
+from prime_pipeline.text.words import cjk_share, lexical_words
+
+LEXICAL_VERSION = 1
+REBUILD_SHARE = 0.2
+"""A larger share of changed documents makes a fresh build; below, a copy of the build before is brought up to date."""
+MAX_QUERY_WORDS = 1_000
+"""Distinct words of a query beyond these are not looked up, which bounds what a hostile query can cost."""
+CJK_WARNING_SHARE = 0.1
+"""From this share of Chinese, Japanese or Korean letters on, the word-based index is warned about."""
+
+_TOKENIZER = "porter unicode61 remove_diacritics 2"
+_SCHEMA = f"""
+CREATE TABLE documents (
+    document_row INTEGER PRIMARY KEY, doc_id TEXT NOT NULL UNIQUE, version TEXT NOT NULL, title TEXT NOT NULL,
+    source_path TEXT NOT NULL
+);
+CREATE TABLE sections (
+    section_row INTEGER PRIMARY KEY, document_row INTEGER NOT NULL, ordinal INTEGER NOT NULL, heading_path TEXT NOT NULL,
+    text TEXT NOT NULL, body_start INTEGER NOT NULL, start_line INTEGER, end_line INTEGER,
+    UNIQUE (document_row, ordinal)
+);
+CREATE VIRTUAL TABLE documents_fts USING fts5 (text, content = '', tokenize = '{_TOKENIZER}');
+CREATE VIRTUAL TABLE sections_fts USING fts5 (text, content = '', tokenize = '{_TOKENIZER}');
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class LexicalBuild:
+    """What building the index came to.
+
+    Attributes:
+        n_documents: Document rows.
+        n_sections: Section rows.
+        n_written: Documents written; the rest were taken over from the build before.
+        n_removed: Documents of the build before that were taken out, changed ones included.
+        cjk_share: Share of Chinese, Japanese and Korean letters among the letters of the documents written.
+    """
+
+    n_documents: int
+    n_sections: int
+    n_written: int
+    n_removed: int
+    cjk_share: float
+
+    @property
+    def warning(self) -> str | None:
+        """What a reader of the report should know, if anything."""
+        if self.cjk_share < CJK_WARNING_SHARE:
+            return None
+        return (
+            f"{self.cjk_share:.0%} of the letters are Chinese, Japanese or Korean: the lexical index splits words at "
+            "blanks and punctuation and finds little in such text; rely on the vector arm"
+        )
+
+
+def build_lexical_index(
+    target: Path,
+    versions: Sequence[tuple[str, str]],
+    load: Callable[[str, str], Document],
+    *,
+    previous: Path | None = None,
+    progress: Progress = silent,
+) -> LexicalBuild:
+    """Write the index of a set of documents, from the one before where little has changed.
+
+    Args:
+        target: The file to write; appears when it is complete.
+        versions: (document id, content version), in order of id.
+        load: Gives the document of an id and version.
+        previous: A lexical index of the same ``LEXICAL_VERSION``, if there is one.
+        progress: Told of every document written.
+    """
+    with atomic_path(target) as temporary:
+        kept = _kept_versions(previous, versions)
+        if previous is not None and kept is not None:
+            shutil.copyfile(previous, temporary)
+        connection = sqlite3.connect(temporary, isolation_level=None)
+        try:
+            for pragma in ("journal_mode=OFF", "synchronous=OFF", "cache_size=-65536"):
+                connection.execute(f"PRAGMA {pragma}")
+            if kept is None:
+                connection.executescript(_SCHEMA)
+                kept = {}
+            connection.execute("BEGIN")
+            n_removed = _remove_outdated(connection, kept)
+            to_write = [(doc_id, version) for doc_id, version in versions if doc_id not in kept]
+            n_cjk, n_letters = _write_documents(connection, to_write, load, progress)
+            connection.execute("COMMIT")
+            n_documents, n_sections = _counts(connection)
+        finally:
+            connection.close()
+    return LexicalBuild(
+        n_documents, n_sections, len(to_write), n_removed, n_cjk / n_letters if n_letters else 0.0
+    )
+
+
+def _kept_versions(previous: Path | None, versions: Sequence[tuple[str, str]]) -> dict[str, str] | None:
+    """Documents of the build before that can stay, or None where a fresh build is better."""
+    if previous is None or not previous.is_file():
+        return None
+    connection = _open_read_only(previous)
+    try:
+        before = dict(connection.execute("SELECT doc_id, version FROM documents"))
+    except sqlite3.DatabaseError:
+        return None
+    finally:
+        connection.close()
+    wanted = dict(versions)
+    kept = {doc_id: version for doc_id, version in before.items() if wanted.get(doc_id) == version}
+    n_changes = len(before.keys() | wanted.keys()) - len(kept)
+    return kept if n_changes <= REBUILD_SHARE * len(before) else None
+
+
+def _remove_outdated(connection: sqlite3.Connection, kept: dict[str, str]) -> int:
+    rows = connection.execute("SELECT document_row, doc_id, title FROM documents").fetchall()
+    outdated = [(row, title) for row, doc_id, title in rows if doc_id not in kept]
+    for document_row, title in outdated:
+        sections = connection.execute(
+            "SELECT section_row, heading_path, text, body_start FROM sections WHERE document_row = ? ORDER BY ordinal",
+            (document_row,),
+        ).fetchall()
+        delete = "INSERT INTO {0} ({0}, rowid, text) VALUES ('delete', ?, ?)"
+        bodies = [text[body_start:] for _, _, text, body_start in sections]
+        headings = [json.loads(path) for _, path, _, _ in sections]
+        connection.execute(
+            delete.format("documents_fts"), (document_row, _document_text(title, headings, bodies))
+        )
+        for (section_row, *_), heading_path, body in zip(sections, headings, bodies, strict=True):
+            connection.execute(
+                delete.format("sections_fts"), (section_row, _section_text(title, heading_path, body))
+            )
+        connection.execute("DELETE FROM sections WHERE document_row = ?", (document_row,))
+        connection.execute("DELETE FROM documents WHERE document_row = ?", (document_row,))
+    return len(outdated)
+
+
+def _write_documents(
+    connection: sqlite3.Connection,
+    versions: Sequence[tuple[str, str]],
+    load: Callable[[str, str], Document],
+    progress: Progress,
+) -> tuple[float, int]:
+    n_cjk, n_letters = 0.0, 0
+    for position, (doc_id, version) in enumerate(versions, start=1):
+        document = load(doc_id, version)
+        _write_document(connection, document, version)
+        n_cjk += cjk_share(document.text) * len(document.text)
+        n_letters += len(document.text)
+        progress("lexical index", position, len(versions))
+    return n_cjk, n_letters
+
+
+def _write_document(connection: sqlite3.Connection, document: Document, version: str) -> None:
+    sections = document.content_sections
+    document_row = connection.execute(
+        "INSERT INTO documents (doc_id, version, title, source_path) VALUES (?, ?, ?, ?)",
+        (document.doc_id, version, document.title, document.source_path),
+    ).lastrowid
+    bodies = [section.text[section.body_start :] for section in sections]
+    headings = [section.heading_path for section in sections]
+    connection.execute(
+        "INSERT INTO documents_fts (rowid, text) VALUES (?, ?)",
+        (document_row, _document_text(document.title, headings, bodies)),
+    )
+    for section, body in zip(sections, bodies, strict=True):
+        section_row = connection.execute(
+            "INSERT INTO sections (document_row, ordinal, heading_path, text, body_start, start_line, end_line)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (
+                document_row,
+                section.ordinal,
+                json.dumps(section.heading_path),
+                section.text,
+                section.body_start,
+                section.start_line,
+                section.end_line,
+            ),
+        ).lastrowid
+        text = _section_text(document.title, section.heading_path, body)
+        connection.execute("INSERT INTO sections_fts (rowid, text) VALUES (?, ?)", (section_row, text))
+
+
+def _section_text(title: str, heading_path: Iterable[str], body: str) -> str:
+    return lexical_form("\n".join([title, *heading_path, body]))
+
+
+def _document_text(title: str, heading_paths: Sequence[Sequence[str]], bodies: Sequence[str]) -> str:
+    own_headings = (path[-1] if path else "" for path in heading_paths)
+    parts = [part for pair in zip(own_headings, bodies, strict=True) for part in pair]
+    return lexical_form("\n".join([title, *parts]))
+
+
+def _counts(connection: sqlite3.Connection) -> tuple[int, int]:
+    n_documents = connection.execute("SELECT count(*) FROM documents").fetchone()[0]
+    n_sections = connection.execute("SELECT count(*) FROM sections").fetchone()[0]
+    return n_documents, n_sections
+
+
+def _open_read_only(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True, check_same_thread=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SectionScores:
+    """BM25 scores of the sections that match a query.
+
+    Attributes:
+        positions: Positions in :attr:`LexicalIndex.sections`, ascending, int64.
+        scores: Their scores, float64; higher is better, always above 0.
+    """
+
+    positions: NDArray[np.int64]
+    scores: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class SectionTable:
+    """All sections of an index as parallel arrays, ordered by document id and then ordinal.
+
+    Attributes:
+        rows: Row in the SQLite table, int64.
+        documents: Position of the section's document in :attr:`LexicalIndex.doc_ids`, int64.
+        ordinals: The sections' ordinals, int64.
+    """
+
+    rows: NDArray[np.int64]
+    documents: NDArray[np.int64]
+    ordinals: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSection:
+    """What the index keeps of one section, to show it and to score it.
+
+    Attributes:
+        doc_id: The document.
+        ordinal: Its place in the document.
+        title: The document's title, for display.
+        heading_path: Headings below the title.
+        text: Raw text.
+        body_start: Offset of the text behind title and heading.
+        source_path: File below the corpus root.
+        start_line: 1-based, or None.
+        end_line: 1-based, inclusive, or None.
+    """
+
+    doc_id: str
+    ordinal: int
+    title: str
+    heading_path: tuple[str, ...]
+    text: str
+    body_start: int
+    source_path: str
+    start_line: int | None
+    end_line: int | None
+
+
+class LexicalIndex:
+    """A finished lexical index, opened for reading. Safe for several threads.
+
+    Attributes:
+        doc_ids: Ids of all documents, sorted.
+        sections: All sections, in order of document and ordinal.
+
+    Raises:
+        IndexCorrupt: The file is not a lexical index.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._lock = threading.Lock()
+        try:
+            self._connection = _open_read_only(path)
+            documents = self._connection.execute(
+                "SELECT document_row, doc_id FROM documents ORDER BY doc_id"
+            ).fetchall()
+            sections = self._connection.execute(
+                "SELECT section_row, document_row, ordinal FROM sections"
+            ).fetchall()
+        except sqlite3.DatabaseError as error:
+            raise IndexCorrupt(path, str(error)) from error
+        self.doc_ids: list[str] = [doc_id for _, doc_id in documents]
+        self._document_of_row = _inverse([row for row, _ in documents])
+        table = np.array(sections, dtype=np.int64).reshape(-1, 3)
+        owners = self._document_of_row[table[:, 1]]
+        order = np.lexsort((table[:, 2], owners))
+        self.sections = SectionTable(table[order, 0], owners[order], table[order, 2])
+        self._section_of_row = _inverse(self.sections.rows)
+
+    def search_documents(self, query: str, depth: int) -> list[tuple[str, float]]:
+        """The best documents by BM25 over their whole text; ties by id, higher is better."""
+        positions, scores = self._matches("documents_fts", query, self._document_of_row)
+        order = np.lexsort((positions, -scores))[:depth]
+        return [(self.doc_ids[positions[i]], float(scores[i])) for i in order]
+
+    def score_sections(self, query: str) -> SectionScores:
+        """BM25 of every section that shares a word with the query."""
+        positions, scores = self._matches("sections_fts", query, self._section_of_row)
+        order = np.argsort(positions, kind="stable")
+        return SectionScores(positions[order], scores[order])
+
+    def stored_section(self, position: int) -> StoredSection:
+        """The section at a position of :attr:`sections`."""
+        query = (
+            "SELECT doc_id, ordinal, title, heading_path, text, body_start, source_path, start_line, end_line"
+            " FROM sections JOIN documents USING (document_row) WHERE section_row = ?"
+        )
+        with self._lock:
+            row = self._connection.execute(query, (int(self.sections.rows[position]),)).fetchone()
+        doc_id, ordinal, title, heading_path, *rest = row
+        return StoredSection(doc_id, ordinal, title, tuple(json.loads(heading_path)), *rest)
+
+    def stored_versions(self) -> dict[str, str]:
+        """Content version by document id."""
+        with self._lock:
+            return dict(self._connection.execute("SELECT doc_id, version FROM documents ORDER BY doc_id"))
+
+    def iterate_sections(self) -> Iterator[StoredSection]:
+        """All sections in order."""
+        return (self.stored_section(position) for position in range(len(self.sections.rows)))
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    def _matches(
+        self, table: str, query: str, position_of_row: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        expression = match_expression(query)
+        if not expression:
+            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float64)
+        statement = f"SELECT rowid, -bm25({table}) FROM {table} WHERE {table} MATCH ?"  # noqa: S608
+        with self._lock:
+            rows = self._connection.execute(statement, (expression,)).fetchall()
+        matches = np.array(rows, dtype=np.float64).reshape(-1, 2)
+        return position_of_row[matches[:, 0].astype(np.int64)], matches[:, 1]
+
+
+def match_expression(query: str) -> str:
+    """The FTS5 expression for a user's text: any of its words, each quoted, so that nothing is read as syntax."""
+    return " OR ".join(f'"{word}"' for word in lexical_words(query)[:MAX_QUERY_WORDS])
+
+
+def _inverse(rows: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
+    """Position by row number; -1 where there is no such row."""
+    rows = np.asarray(rows, dtype=np.int64)
+    inverse = np.full(int(rows.max()) + 1 if rows.size else 1, -1, dtype=np.int64)
+    inverse[rows] = np.arange(rows.size)
+    return inverse

@@ -1,0 +1,1 @@
+"""Metadata synthesis (MS): discriminative terms, heading tree, lead, and the text that is embedded."""

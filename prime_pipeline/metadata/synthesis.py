@@ -1,0 +1,153 @@
+"""Metadata synthesis (MS): from documents to the short texts that stand for them in the vector index.
+
+Documents stream through: of each, only counts, headings and a short opening are kept. No model is called here; the
+caller brings the function that fits texts into its encoder's window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from prime_pipeline.metadata.heading_tree import HeadingTree, distinctive_headings, heading_tree
+from prime_pipeline.metadata.lead import lead
+from prime_pipeline.metadata.options import MetadataOptions
+from prime_pipeline.metadata.terms import TermStatistics, word_reader
+from prime_pipeline.records import Document, DocumentMetadata
+
+SYNTHESIS_VERSION: Final = "1"
+"""Raise it when the same documents and options would give other metadata."""
+
+_BATCH: Final = 256
+
+
+@dataclass(frozen=True, slots=True)
+class SynthesisResult:
+    """The metadata of a corpus.
+
+    Attributes:
+        metadata: One record per document, sorted by document id.
+        n_documents: Documents read: the N of the IDF.
+        document_frequencies: In how many documents each word occurs, stop words included, for the IDF of query
+            words. Words are cut as the reading of the options does, see
+            :func:`prime_pipeline.metadata.terms.word_reader`.
+    """
+
+    metadata: tuple[DocumentMetadata, ...]
+    n_documents: int
+    document_frequencies: Mapping[str, int]
+
+    @property
+    def vocabulary_size(self) -> int:
+        """Distinct words of the corpus, stop words included."""
+        return len(self.document_frequencies)
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """What is kept of a document once it has been counted."""
+
+    doc_id: str
+    title: str
+    own_title: str
+    is_structured: bool
+    tree: HeadingTree
+    opening: str
+
+
+def synthesise(
+    documents: Iterable[Document],
+    options: MetadataOptions,
+    fit: Callable[[list[str]], list[str]],
+) -> SynthesisResult:
+    """The metadata of all documents; their order makes no difference.
+
+    The metadata text of a document holds, a line each and in this order,
+
+    * with section headings: its own title, discriminative terms, distinctive headings, and the lead, which is the
+      preamble continued with the next sections while it is short;
+    * without section headings: its own title and its text, since where there is no structure nothing describes a
+      text better than itself;
+    * in the reading ``paper_literal`` (PRIME paper, sections 3.3 and 3.4): the title, the terms, and the H2 headings
+      (those of the shallowest level where there is no H2).
+
+    A title taken from a file name stays out of the first two. No text is empty: where nothing else is left it is
+    the display title, or else the document id.
+
+    Args:
+        documents: Read once, one at a time.
+        options: See there.
+        fit: Cuts each text to the encoder's window; called with batches of at most 256 texts of at most
+            ``options.max_characters`` characters.
+    """
+    statistics = TermStatistics()
+    drafts = [_draft(document, options, statistics) for document in documents]
+    terms = statistics.best_terms(options)
+    headings = distinctive_headings([draft.tree for draft in drafts], options.heading_share)
+    texts = [
+        _compose(draft, [term for term, _ in best], distinctive, options)
+        for draft, best, distinctive in zip(drafts, terms, headings, strict=True)
+    ]
+    fitted = [text for at in range(0, len(texts), _BATCH) for text in fit(texts[at : at + _BATCH])]
+    metadata = (
+        DocumentMetadata(draft.doc_id, best, draft.tree, text if text.strip() else _name(draft))
+        for draft, best, text in zip(drafts, terms, fitted, strict=True)
+    )
+    return SynthesisResult(
+        metadata=tuple(sorted(metadata, key=lambda m: m.doc_id)),
+        n_documents=statistics.n_documents,
+        document_frequencies=statistics.document_frequencies(),
+    )
+
+
+def _draft(document: Document, options: MetadataOptions, statistics: TermStatistics) -> _Draft:
+    """Count the document and keep what its metadata text may need."""
+    words = word_reader(options.reading)
+    tree = heading_tree(document)
+    statistics.add(words(document.text), words("\n".join([document.own_title, *(text for _, text in tree)])))
+    is_structured = any(section.kind == "section" for section in document.sections)
+    return _Draft(
+        doc_id=document.doc_id,
+        title=document.title,
+        own_title=document.own_title,
+        is_structured=is_structured,
+        tree=tree,
+        opening="" if options.reading == "paper_literal" else _opening(document, is_structured, options),
+    )
+
+
+def _opening(document: Document, is_structured: bool, options: MetadataOptions) -> str:
+    if is_structured:
+        return lead(document.sections, options.min_lead_words, options.max_characters)
+    bodies = [section.body for section in document.sections if section.kind != "captions"]
+    return "\n".join(bodies).strip()[: options.max_characters]
+
+
+def _compose(
+    draft: _Draft, terms: Sequence[str], distinctive: Sequence[str], options: MetadataOptions
+) -> str:
+    """The metadata text before it is fitted; never blank."""
+    if options.reading == "paper_literal":
+        parts = [draft.title, " ".join(terms), *_section_headings(draft.tree)]
+    elif draft.is_structured:
+        parts = [
+            draft.own_title,
+            ", ".join(terms),
+            "; ".join(distinctive[: options.max_headings]),
+            draft.opening,
+        ]
+    else:
+        parts = [draft.own_title, draft.opening]
+    text = "\n".join(part for part in parts if part.strip())
+    return (text or _name(draft))[: options.max_characters]
+
+
+def _section_headings(tree: HeadingTree) -> list[str]:
+    levels = {level for level, _ in tree}
+    section_level = 2 if 2 in levels else min(levels, default=2)
+    return [text for level, text in tree if level == section_level]
+
+
+def _name(draft: _Draft) -> str:
+    return draft.title.strip() or draft.doc_id

@@ -1,0 +1,148 @@
+"""Discriminative terms: which words tell a document from the rest of its corpus.
+
+Words come in, counted by document into flat arrays; nothing here knows where a word was read.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections import defaultdict
+from collections.abc import Callable, Collection, Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prime_pipeline.metadata.options import MetadataOptions, Reading
+from prime_pipeline.text.stop_words import STOP_WORDS
+from prime_pipeline.text.words import literal_words, term_words
+
+_CONTRACTION: Final = re.compile(r".*'(?:s|t|d|m|re|ve|ll)")
+
+
+def word_reader(reading: Reading) -> Callable[[str], list[str]]:
+    """The function that cuts text into words in this reading; queries that look up frequencies need the same."""
+    return literal_words if reading == "paper_literal" else term_words
+
+
+def is_candidate(word: str) -> bool:
+    """Whether a word can be a discriminative term in the default reading.
+
+    Stop words, contractions and possessives (``don't``, ``model's``), words without a letter, and words with fewer
+    than three letters and digits cannot.
+    """
+    if word in STOP_WORDS or _CONTRACTION.fullmatch(word):
+        return False
+    return sum(map(str.isalnum, word)) > 2 and any(map(str.isalpha, word))
+
+
+class TermStatistics:
+    """Counts of a corpus, document by document, and the scores that follow from them.
+
+    Documents are known by the order in which they were added. Memory is 13 bytes per document and distinct word of
+    it, and the vocabulary once.
+    """
+
+    def __init__(self) -> None:
+        self._vocabulary: defaultdict[str, int] = defaultdict()
+        self._vocabulary.default_factory = self._vocabulary.__len__
+        # One entry per document and distinct word, the entries of a document side by side.
+        self._words = array("I")
+        self._counts = array("I")
+        self._first_positions = array("I")
+        self._in_heading = bytearray()
+        self._entry_ends = array("Q")
+        self._lengths = array("I")
+        self._slots = np.empty(0, np.int64)
+
+    @property
+    def n_documents(self) -> int:
+        """Documents added so far, empty ones included."""
+        return len(self._lengths)
+
+    @property
+    def vocabulary_size(self) -> int:
+        """Distinct words of all documents, stop words included."""
+        return len(self._vocabulary)
+
+    def add(self, words: Sequence[str], heading_words: Collection[str] = ()) -> None:
+        """Count one document.
+
+        Args:
+            words: All its words in order; repeated words are what is counted.
+            heading_words: Words of its headings; those that do not occur in ``words`` have no effect.
+        """
+        ids = np.fromiter(map(self._vocabulary.__getitem__, words), np.int64, len(words))
+        positions = np.arange(len(ids))
+        slots = self._slots_for_vocabulary()
+        slots[ids[::-1]] = positions[::-1]  # written backwards: of equal words the first one stays
+        first_positions = np.flatnonzero(slots[ids] == positions)
+        distinct = ids[first_positions]
+        slots[distinct] = np.arange(len(distinct))
+        self._words.frombytes(distinct.astype(np.uint32).tobytes())
+        self._counts.frombytes(np.bincount(slots[ids], minlength=len(distinct)).astype(np.uint32).tobytes())
+        self._first_positions.frombytes(first_positions.astype(np.uint32).tobytes())
+        in_heading = [self._vocabulary[word] for word in set(heading_words) if word in self._vocabulary]
+        self._in_heading.extend(np.isin(distinct, in_heading).tobytes())
+        self._entry_ends.append(len(self._words))
+        self._lengths.append(len(ids))
+
+    def _slots_for_vocabulary(self) -> NDArray[np.int64]:
+        """The scratch space, at least one slot per word; what it holds is left over from earlier documents."""
+        if len(self._slots) < len(self._vocabulary):
+            self._slots = np.empty(2 * len(self._vocabulary), np.int64)
+        return self._slots
+
+    def document_frequencies(self) -> dict[str, int]:
+        """In how many documents each word occurs; stop words included, since queries hold them."""
+        return dict(zip(self._vocabulary, self._frequencies().tolist(), strict=True))
+
+    def best_terms(self, options: MetadataOptions) -> list[tuple[tuple[str, float], ...]]:
+        """The discriminative terms of each document with their scores, best first, ties in alphabetical order.
+
+        ``score(t) = TF(t) * IDF(t) * exp(-alpha * first_position / n) * (beta if t is in a heading else 1)`` with
+        ``IDF(t) = ln((N + 1) / (df(t) + 1)) + 1`` over the added documents themselves (PRIME paper, section 3.3).
+        TF is the raw count: dividing it by the document's length would not change the order within a document.
+        Positions count from 0; n is the document's number of words, those that cannot be terms included. A document
+        with fewer candidates than ``n_terms`` gets fewer terms.
+        """
+        vocabulary = list(self._vocabulary)
+        # A weight of -1 marks the words that cannot be terms: true scores are positive.
+        weights = np.log((self.n_documents + 1) / (self._frequencies() + 1)) + 1
+        if options.reading == "default":
+            weights[~np.fromiter(map(is_candidate, vocabulary), bool, len(vocabulary))] = -1
+        scores = self._scores(weights, options)
+        words, ends = np.asarray(self._words), np.asarray(self._entry_ends)
+        return [
+            _best(scores[start:end], words[start:end], vocabulary, options.n_terms)
+            for start, end in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=False)
+        ]
+
+    def _frequencies(self) -> NDArray[np.int64]:
+        """Document frequencies, shape (vocabulary_size,)."""
+        return np.bincount(np.asarray(self._words), minlength=self.vocabulary_size)
+
+    def _scores(self, weights: NDArray[np.float64], options: MetadataOptions) -> NDArray[np.float64]:
+        """Scores of all entries, shape (n_entries,)."""
+        entries_per_document = np.diff(np.asarray(self._entry_ends), prepend=np.uint64(0)).astype(np.int64)
+        lengths = np.repeat(np.asarray(self._lengths), entries_per_document)
+        scores: NDArray[np.float64] = weights[np.asarray(self._words)] * np.asarray(self._counts)
+        scores *= np.exp(-options.alpha * (np.asarray(self._first_positions) / lengths))
+        scores[np.frombuffer(self._in_heading, dtype=bool)] *= options.beta
+        return scores
+
+
+def _best(
+    scores: NDArray[np.float64], words: NDArray[np.uint32], vocabulary: list[str], n_terms: int
+) -> tuple[tuple[str, float], ...]:
+    """The n best of one document; all that tie with the n-th are compared by name."""
+    n_terms = min(n_terms, len(scores))
+    if n_terms <= 0:
+        return ()
+    threshold = max(np.partition(scores, -n_terms)[-n_terms], 0.0)
+    (at,) = np.nonzero(scores >= threshold)
+    ranked = sorted(
+        (-score, vocabulary[word]) for score, word in zip(scores[at].tolist(), words[at], strict=True)
+    )
+    return tuple((word, -negative) for negative, word in ranked[:n_terms])

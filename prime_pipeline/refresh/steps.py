@@ -1,0 +1,225 @@
+"""The steps that make a build. Each is given all it needs, says what it did, and does nothing where nothing changed.
+
+A step first sees to the steps before it: parts are found by the id of the build, so that costs nothing in a run that
+goes well, and a crash or another run between two steps is healed by whichever step comes next.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from prime_pipeline.indexes.builds import (
+    LEXICAL_FILE,
+    METADATA_FILE,
+    BuildPlan,
+    Builds,
+    Publication,
+    verify_build,
+)
+from prime_pipeline.indexes.embedding import embed_texts
+from prime_pipeline.indexes.lexical import LexicalBuild, build_lexical_index
+from prime_pipeline.indexes.vectors import build_vector_index
+from prime_pipeline.metadata.options import MetadataOptions
+from prime_pipeline.metadata.synthesis import SYNTHESIS_VERSION, synthesise
+from prime_pipeline.models.embedder import Embedder
+from prime_pipeline.progress import Progress, silent
+from prime_pipeline.records import Document, DocumentMetadata
+from prime_pipeline.storage.blob_cache import BlobCache
+from prime_pipeline.storage.documents import DocumentStore
+from prime_pipeline.storage.fingerprint import fingerprint
+from prime_pipeline.storage.metadata_file import MetadataFile, write_metadata
+
+_N_SAMPLES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class StepOutcome:
+    """What a step did.
+
+    Attributes:
+        build_id: The build that it worked on; its data version.
+        changed: Whether anything was made.
+        seconds: Wall time.
+        counts: Numbers worth a plot, by name.
+        notes: Sentences worth reading.
+        samples: A few rows worth looking at; headings and terms only, never running text.
+    """
+
+    build_id: str
+    changed: bool
+    seconds: float
+    counts: Mapping[str, int] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+    samples: Sequence[Mapping[str, str]] = ()
+
+
+@dataclass(frozen=True)
+class BuildSteps:
+    """The steps for one plan.
+
+    Args:
+        plan: Which build.
+        builds: Where builds lie; the caller holds its lock while a step runs.
+        store: Whence documents come.
+        embedder: Encodes metadata texts and cuts them to its window.
+        embeddings: Cache of vectors.
+        metadata_options: How metadata is synthesised; the plan carries its fingerprint.
+        progress: Told of everything that takes time.
+    """
+
+    plan: BuildPlan
+    builds: Builds
+    store: DocumentStore
+    embedder: Embedder
+    embeddings: BlobCache
+    metadata_options: MetadataOptions
+    progress: Progress = silent
+
+    def synthesise_metadata(self) -> StepOutcome:
+        """Terms, headings and metadata text of every document, into the build's metadata file."""
+        started = time.monotonic()
+        notes = (
+            ["the published build was damaged and is made anew"]
+            if self.builds.disown_damaged(self.plan)
+            else []
+        )
+        target = self.builds.staging(self.plan) / METADATA_FILE
+        if target.is_file():
+            return self._unchanged(started)
+        documents = self.plan.corpus.documents
+        loaded = (self._load_counted(position, *item) for position, item in enumerate(documents, start=1))
+        result = synthesise(loaded, self.metadata_options, self.embedder.tokenizer.fit)
+        write_metadata(target, result.metadata, result.document_frequencies)
+        counts = {
+            "documents": result.n_documents,
+            "vocabulary": result.vocabulary_size,
+            "changed_texts": self._n_texts_changed(result.metadata),
+        }
+        return self._made(started, counts, notes, _metadata_samples(result.metadata))
+
+    def build_lexical(self) -> StepOutcome:
+        """Document and section rows for BM25."""
+        started = time.monotonic()
+        target = self.builds.staging(self.plan) / LEXICAL_FILE
+        if target.is_file():
+            return self._unchanged(started)
+        previous = self.builds.live_path
+        build = build_lexical_index(
+            target,
+            self.plan.corpus.documents,
+            self.store.load,
+            previous=previous / LEXICAL_FILE if previous else None,
+            progress=self.progress,
+        )
+        return self._made(started, _lexical_counts(build), [build.warning] if build.warning else [])
+
+    def build_vectors(self) -> StepOutcome:
+        """One vector per document, of its metadata text."""
+        started = time.monotonic()
+        folder = self.builds.staging(self.plan)
+        if (folder / "vectors.json").is_file():
+            return self._unchanged(started)
+        if not (folder / METADATA_FILE).is_file():
+            self.synthesise_metadata()
+        metadata = _read_metadata(folder / METADATA_FILE)
+        texts = [item.text for item in metadata]
+        vectors, n_encoded = embed_texts(texts, self.embedder, self.embeddings, self.progress)
+        build = build_vector_index(
+            folder,
+            [item.doc_id for item in metadata],
+            vectors,
+            self.plan.vector_options,
+            previous=self.builds.live_path,
+        )
+        counts = {
+            "vectors": build.n_vectors,
+            "dimensions": build.dimensions,
+            "encoded": n_encoded,
+            "from_cache": len(texts) - n_encoded,
+            "tokens": sum(self.embedder.tokenizer.count(texts)),
+        }
+        return self._made(started, counts, [f"searched by {build.search}"])
+
+    def publish(self, *, even_if_withdrawn: bool = False, keep: int) -> tuple[StepOutcome, Publication]:
+        """Check the parts against one another, serve the build, and remove builds beyond the ``keep`` before it."""
+        started = time.monotonic()
+        self.build_lexical()
+        self.build_vectors()
+        publication = self.builds.publish(self.plan, even_if_withdrawn=even_if_withdrawn)
+        if publication.changed:
+            self.builds.collect_garbage(keep)
+        served = self.builds.live_path
+        counts = {}
+        if served is not None:
+            manifest = verify_build(served)
+            counts = {
+                "documents": manifest.n_documents,
+                "sections": manifest.n_sections,
+                "vectors": manifest.n_vectors,
+                "index_bytes": sum(path.stat().st_size for path in served.iterdir()),
+            }
+        notes = [publication.withheld] if publication.withheld else []
+        outcome = StepOutcome(
+            self.plan.build_id, publication.changed, time.monotonic() - started, counts, notes
+        )
+        return outcome, publication
+
+    def _load_counted(self, position: int, doc_id: str, version: str) -> Document:
+        self.progress("metadata", position, len(self.plan.corpus.documents))
+        return self.store.load(doc_id, version)
+
+    def _n_texts_changed(self, metadata: Sequence[DocumentMetadata]) -> int:
+        """Documents whose metadata text is new or another than in the served build."""
+        served = self.builds.live_path
+        before = {item.doc_id: item.text for item in _read_metadata(served / METADATA_FILE)} if served else {}
+        return sum(1 for item in metadata if before.get(item.doc_id) != item.text)
+
+    def _unchanged(self, started: float) -> StepOutcome:
+        return StepOutcome(self.plan.build_id, changed=False, seconds=time.monotonic() - started)
+
+    def _made(
+        self,
+        started: float,
+        counts: Mapping[str, int],
+        notes: Sequence[str] = (),
+        samples: Sequence[Mapping[str, str]] = (),
+    ) -> StepOutcome:
+        return StepOutcome(self.plan.build_id, True, time.monotonic() - started, counts, notes, samples)
+
+
+def metadata_fingerprint(options: MetadataOptions) -> str:
+    """What the metadata of a build depends on, beside the corpus and the embedder."""
+    determinants: dict[str, Any] = {"version": SYNTHESIS_VERSION, **asdict(options)}
+    return fingerprint(determinants)
+
+
+def _read_metadata(path: Path) -> list[DocumentMetadata]:
+    file = MetadataFile(path)
+    try:
+        return list(file.documents())
+    finally:
+        file.close()
+
+
+def _lexical_counts(build: LexicalBuild) -> dict[str, int]:
+    return {
+        "documents": build.n_documents,
+        "sections": build.n_sections,
+        "documents_written": build.n_written,
+        "documents_taken_out": build.n_removed,
+    }
+
+
+def _metadata_samples(metadata: Sequence[DocumentMetadata]) -> list[dict[str, str]]:
+    return [
+        {
+            "document": item.doc_id,
+            "terms": ", ".join(term for term, _ in item.terms),
+            "headings": " / ".join(heading for _, heading in item.headings[:6]),
+        }
+        for item in metadata[:_N_SAMPLES]
+    ]

@@ -1,0 +1,1 @@
+"""Two-stage hierarchical retrieval (HR): arms, fusion, section scoring."""

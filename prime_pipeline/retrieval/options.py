@@ -1,0 +1,42 @@
+"""What can be chosen about retrieval."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+Arm = Literal["document_bm25", "section_bm25", "metadata_vector"]
+Scorer = Literal["late_interaction", "cross_encoder", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievalOptions:
+    """Options of the two stages.
+
+    Attributes:
+        arms: The rankings that stage 1 fuses. The PRIME paper (section 3.4) has ``document_bm25`` and
+            ``metadata_vector``; section BM25 (best section per document) is ours.
+        arm_depth: Documents that each arm contributes.
+        rrf_k: Constant of reciprocal rank fusion; the paper's 60.
+        n_candidates: Documents that stage 1 hands to stage 2; the paper's 30.
+        scorer: How stage 2 scores sections; ``none`` leaves section BM25 in the order of stage 1.
+        rerank_budget: Sections that reach the scorer, best by section BM25 first; 0 scores every section of the
+            candidates, as the paper does.
+        top_k: Sections returned; the paper's 5.
+    """
+
+    arms: tuple[Arm, ...] = ("document_bm25", "section_bm25", "metadata_vector")
+    arm_depth: int = 100
+    rrf_k: int = 60
+    n_candidates: int = 30
+    scorer: Scorer = "late_interaction"
+    rerank_budget: int = 48
+    top_k: int = 5
+
+    def paper_literal(self) -> RetrievalOptions:
+        """These options with the paper's two arms."""
+        return replace(self, arms=("document_bm25", "metadata_vector"))
+
+    def without_reranking(self) -> RetrievalOptions:
+        """These options with stage 1 only."""
+        return replace(self, scorer="none")

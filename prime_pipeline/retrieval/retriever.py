@@ -1,0 +1,200 @@
+"""The retriever: an opened build and the two stages over it."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Self
+
+from prime_pipeline.errors import IndexModelMismatch, IndexNotFound
+from prime_pipeline.indexes.builds import LEXICAL_FILE, METADATA_FILE, Builds, Manifest, verify_build
+from prime_pipeline.indexes.lexical import LexicalIndex
+from prime_pipeline.indexes.vectors import VectorIndex, VectorSearch
+from prime_pipeline.models.cross_encoder import CrossEncoderScorer
+from prime_pipeline.models.embedder import Embedder
+from prime_pipeline.records import SectionHit, section_id
+from prime_pipeline.retrieval.options import RetrievalOptions
+from prime_pipeline.retrieval.scorers import CrossEncoderSectionScorer, LateInteractionScorer
+from prime_pipeline.retrieval.stage1 import Candidates, find_candidates
+from prime_pipeline.retrieval.stage2 import (
+    ScoredSection,
+    SectionScorer,
+    best_by_document,
+    order_sections,
+    rerank_sections,
+)
+from prime_pipeline.storage.blob_cache import BlobCache
+from prime_pipeline.storage.metadata_file import MetadataFile
+
+
+class Retriever:
+    """Answers queries from one published build. Safe for several threads.
+
+    A retriever goes on with the build that it opened while a refresh publishes another; open a new one to see that.
+
+    Example:
+        >>> from prime_pipeline import open_retriever
+        >>> with open_retriever(".prime") as retriever:  # doctest: +SKIP
+        ...     for hit in retriever.search("how are partitions named?"):
+        ...         print(hit.score, hit.source_path, hit.start_line, hit.heading_path)
+
+    Args:
+        folder: Of the build.
+        embedder: The one that made it.
+        token_vectors: Cache for late interaction.
+        options: How to retrieve.
+        cross_encoder: Needed where ``options.scorer`` is ``cross_encoder``.
+
+    Attributes:
+        manifest: What the build says about itself.
+        options: How it retrieves.
+
+    Raises:
+        IndexNotFound, IndexCorrupt, SchemaMismatch: The build cannot be used.
+        IndexModelMismatch: Another embedder made it.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        embedder: Embedder,
+        token_vectors: BlobCache,
+        options: RetrievalOptions,
+        cross_encoder: CrossEncoderScorer | None = None,
+    ) -> None:
+        self.manifest: Manifest = verify_build(folder)
+        if self.manifest.embedder_fingerprint != embedder.fingerprint:
+            found = f"{self.manifest.embedder_name} ({self.manifest.embedder_fingerprint[:12]})"
+            raise IndexModelMismatch(folder, found, f"{embedder.name} ({embedder.fingerprint[:12]})")
+        self.options = options
+        self._embedder = embedder
+        self._metadata = MetadataFile(folder / METADATA_FILE)
+        self._lexical = LexicalIndex(folder / LEXICAL_FILE)
+        self._vectors = VectorIndex(folder)
+        self._scorers: dict[str, SectionScorer] = {
+            "late_interaction": LateInteractionScorer(embedder, token_vectors, self.idf)
+        }
+        if cross_encoder is not None:
+            self._scorers["cross_encoder"] = CrossEncoderSectionScorer(cross_encoder)
+        self._closing = threading.Lock()
+
+    @classmethod
+    def open_live(
+        cls,
+        builds: Builds,
+        embedder: Embedder,
+        token_vectors: BlobCache,
+        options: RetrievalOptions,
+        cross_encoder: CrossEncoderScorer | None = None,
+    ) -> Self:
+        """Open the build that is served now.
+
+        Raises:
+            IndexNotFound: None is.
+        """
+        live = builds.live_id
+        if live is None:
+            raise IndexNotFound(builds.path(""))
+        return cls(builds.path(live), embedder, token_vectors, options, cross_encoder)
+
+    def search(
+        self, query: str, top_k: int | None = None, options: RetrievalOptions | None = None
+    ) -> list[SectionHit]:
+        """The best sections for a query, best first.
+
+        Args:
+            query: Any text; nothing in it is read as syntax.
+            top_k: Sections to return; by default that of the options.
+            options: Other options for this query.
+
+        Returns:
+            At most ``top_k`` hits; fewer where the corpus has fewer sections, none for a query without a word.
+        """
+        options = options or self.options
+        top_k = options.top_k if top_k is None else top_k
+        if not query.strip() or top_k < 1:
+            return []
+        candidates = find_candidates(query, self._lexical, self._vectors, self._embedder, options)
+        sections = self._sections(query, candidates, options, top_k)[:top_k]
+        stage1_rank = {doc_id: rank for rank, (doc_id, _) in enumerate(candidates.ranking, start=1)}
+        return [
+            _hit(rank, scored, stage1_rank[scored.section.doc_id], candidates)
+            for rank, scored in enumerate(sections, start=1)
+        ]
+
+    def rank_documents(
+        self, query: str, options: RetrievalOptions | None = None, vectors: VectorSearch | None = None
+    ) -> list[tuple[str, float]]:
+        """All documents that any arm found, best first, with scores that strictly decrease along the ranking.
+
+        With a scorer, documents with a scored section come first, by their best one; the others follow in the order
+        of stage 1. The scores are 1 / rank: only the order means something. ``vectors`` takes the place of the
+        build's vector index, for comparisons.
+        """
+        options = options or self.options
+        candidates = find_candidates(query, self._lexical, vectors or self._vectors, self._embedder, options)
+        ranking = [doc_id for doc_id, _ in candidates.ranking]
+        if options.scorer != "none":
+            reranked = [
+                doc_id for doc_id, _ in best_by_document(self._sections(query, candidates, options, 0))
+            ]
+            ranking = list(dict.fromkeys([*reranked, *ranking]))
+        return [(doc_id, 1.0 / rank) for rank, doc_id in enumerate(ranking, start=1)]
+
+    def idf(self, words: Iterable[str]) -> dict[str, float]:
+        """Smoothed IDF over the indexed documents: ln((N + 1) / (df + 1)) + 1 (the PRIME paper, section 3.3)."""
+        frequencies = self._metadata.document_frequencies(words)
+        n_documents = self._metadata.n_documents
+        return {word: math.log((n_documents + 1) / (df + 1)) + 1.0 for word, df in frequencies.items()}
+
+    @property
+    def lexical(self) -> LexicalIndex:
+        """The build's lexical index."""
+        return self._lexical
+
+    def close(self) -> None:
+        """Close the build's files."""
+        with self._closing:
+            self._metadata.close()
+            self._lexical.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _sections(
+        self, query: str, candidates: Candidates, options: RetrievalOptions, top_k: int
+    ) -> list[ScoredSection]:
+        if options.scorer == "none":
+            return order_sections(self._lexical, candidates, options.n_candidates, top_k)
+        scorer = self._scorers.get(options.scorer)
+        if scorer is None:
+            raise ValueError(
+                f"scorer {options.scorer!r} is not loaded: open the retriever with a cross_encoder"
+            )
+        return rerank_sections(
+            query, self._lexical, candidates, scorer, options.n_candidates, options.rerank_budget
+        )
+
+
+def _hit(rank: int, scored: ScoredSection, stage1_rank: int, candidates: Candidates) -> SectionHit:
+    section = scored.section
+    return SectionHit(
+        rank=rank,
+        score=scored.score,
+        doc_id=section.doc_id,
+        section_id=section_id(section.doc_id, section.ordinal),
+        title=section.title,
+        heading_path=section.heading_path,
+        text=section.text,
+        source_path=section.source_path,
+        start_line=section.start_line,
+        end_line=section.end_line,
+        stage1_rank=stage1_rank,
+        arm_ranks=candidates.arm_ranks(section.doc_id),
+        signals=scored.signals,
+    )

@@ -1,0 +1,109 @@
+"""Section scorers for stage 2: late interaction over cached token vectors, and a cross-encoder."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prime_pipeline.indexes.lexical import StoredSection
+from prime_pipeline.models.cross_encoder import CrossEncoderScorer
+from prime_pipeline.models.embedder import Embedder
+from prime_pipeline.models.late_interaction import dequantise, maxsim, quantise
+from prime_pipeline.storage.blob_cache import BlobCache
+from prime_pipeline.storage.fingerprint import text_fingerprint
+from prime_pipeline.text.words import term_words
+
+_ENCODE_BATCH = 16
+_ALPHANUMERIC_RUN = re.compile(r"[^\W_]+")
+
+IdfLookup = Callable[[Iterable[str]], Mapping[str, float]]
+"""Smoothed IDF of words over the indexed documents."""
+
+
+def scoring_text(section: StoredSection) -> str:
+    """What a scorer reads of a section: its heading path and its text."""
+    heading = " > ".join(section.heading_path)
+    body = section.text[section.body_start :].strip()
+    return f"{heading}\n{body}" if heading else body
+
+
+class LateInteractionScorer:
+    """Section BM25 plus IDF-weighted MaxSim over the embedder's token vectors, maximum over a section's windows.
+
+    Token vectors are computed when a section is first scored and kept by content, in 8 bits per component.
+
+    Args:
+        embedder: Whose token vectors are compared.
+        cache: Keeps them, by model and text.
+        idf: Weights the query's words; pieces of a word share its weight, punctuation has none.
+    """
+
+    name = "late_interaction"
+    adds_lexical_score = True
+
+    def __init__(self, embedder: Embedder, cache: BlobCache, idf: IdfLookup) -> None:
+        self._embedder = embedder
+        self._cache = cache
+        self._idf = idf
+
+    def score(self, query: str, sections: Sequence[StoredSection]) -> NDArray[np.float64]:
+        """Weighted mean over the query's tokens of the best cosine in the section's best window; 0 without tokens."""
+        query_vectors, spans = self._embedder.query_token_vectors(query)
+        weights = self._weights(query, spans)
+        windows = [self._windows(section) for section in sections]
+        vectors = self._token_vectors([window for texts in windows for window in texts])
+        return np.array(
+            [
+                max((maxsim(query_vectors, weights, vectors[window]) for window in texts), default=0.0)
+                for texts in windows
+            ]
+        )
+
+    def _weights(self, query: str, spans: Sequence[tuple[int, int]]) -> NDArray[np.float32]:
+        runs = [(match.start(), match.end(), match.group()) for match in _ALPHANUMERIC_RUN.finditer(query)]
+        words = [next((run for start, end, run in runs if start < b and a < end), "") for a, b in spans]
+        terms = [(term_words(word) or [""])[0] for word in words]
+        idf = self._idf({term for term in terms if term})
+        return np.array([idf[term] if term else 0.0 for term in terms], dtype=np.float32)
+
+    def _windows(self, section: StoredSection) -> list[str]:
+        text = scoring_text(section)
+        return self._embedder.tokenizer.windows(text, self._embedder.window_tokens) if text else []
+
+    def _token_vectors(self, texts: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+        keys = {
+            text: text_fingerprint("token vectors, int8", self._embedder.fingerprint, text) for text in texts
+        }
+        cached = self._cache.lookup(keys.values())
+        missing = [text for text, key in keys.items() if key not in cached]
+        for start in range(0, len(missing), _ENCODE_BATCH):
+            batch = missing[start : start + _ENCODE_BATCH]
+            encoded = [quantise(vectors).tobytes() for vectors in self._embedder.token_vectors(batch)]
+            new = {keys[text]: value for text, value in zip(batch, encoded, strict=True)}
+            self._cache.store(new)
+            cached.update(new)
+        dimensions = self._embedder.dimensions
+        # All through 8 bits, new ones too, so that a score does not depend on whether the cache was warm.
+        return {
+            text: dequantise(np.frombuffer(cached[key], dtype=np.int8).reshape(-1, dimensions))
+            for text, key in keys.items()
+        }
+
+
+class CrossEncoderSectionScorer:
+    """A cross-encoder's logit of query and section, maximum over windows (the PRIME paper's stage 2, section 3.4)."""
+
+    name = "cross_encoder"
+    adds_lexical_score = False
+
+    def __init__(self, cross_encoder: CrossEncoderScorer) -> None:
+        self._cross_encoder = cross_encoder
+
+    def score(self, query: str, sections: Sequence[StoredSection]) -> NDArray[np.float64]:
+        """Raw logits."""
+        return self._cross_encoder.score(query, [scoring_text(section) for section in sections]).astype(
+            np.float64
+        )

@@ -1,0 +1,106 @@
+"""Stage 2: the sections of the candidates, ordered by a cheap score, the best of them scored with care."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prime_pipeline.indexes.lexical import LexicalIndex, StoredSection
+from prime_pipeline.retrieval.stage1 import Candidates
+
+
+class SectionScorer(Protocol):
+    """Scores sections against a query."""
+
+    @property
+    def name(self) -> str:
+        """What the score is called in a hit's signals."""
+
+    @property
+    def adds_lexical_score(self) -> bool:
+        """Whether section BM25 is added to the score, both z-normalised over the scored sections."""
+
+    def score(self, query: str, sections: Sequence[StoredSection]) -> NDArray[np.float64]:
+        """One score per section, higher is better; shape (n_sections,)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredSection:
+    """A section with the score that ranks it.
+
+    Attributes:
+        section: The section.
+        score: Higher is better.
+        signals: What went into the score, by name.
+    """
+
+    section: StoredSection
+    score: float
+    signals: Mapping[str, float]
+
+
+def cheap_order(lexical: LexicalIndex, candidates: Candidates, n_candidates: int) -> list[tuple[int, float]]:
+    """All sections of the first ``n_candidates`` documents as (position, section BM25), best first.
+
+    Sections that share no word with the query have 0 and follow in the order of their documents, then their own.
+    """
+    stage1_rank = {doc_id: rank for rank, (doc_id, _) in enumerate(candidates.ranking[:n_candidates])}
+    rank_of_document = np.array([stage1_rank.get(doc_id, -1) for doc_id in lexical.doc_ids])
+    ranks = rank_of_document[lexical.sections.documents]
+    positions = np.flatnonzero(ranks >= 0)
+    scores = np.zeros(len(ranks))
+    scores[candidates.section_scores.positions] = candidates.section_scores.scores
+    keys = (lexical.sections.ordinals[positions], ranks[positions], -scores[positions])
+    return [(int(positions[i]), float(scores[positions[i]])) for i in np.lexsort(keys)]
+
+
+def order_sections(
+    lexical: LexicalIndex, candidates: Candidates, n_candidates: int, top_k: int
+) -> list[ScoredSection]:
+    """The first ``top_k`` sections of the candidates in the cheap order, for retrieval without a scorer."""
+    ordered = cheap_order(lexical, candidates, n_candidates)[:top_k]
+    return [
+        ScoredSection(lexical.stored_section(at), score, {"section_bm25": score}) for at, score in ordered
+    ]
+
+
+def rerank_sections(
+    query: str,
+    lexical: LexicalIndex,
+    candidates: Candidates,
+    scorer: SectionScorer,
+    n_candidates: int,
+    budget: int,
+) -> list[ScoredSection]:
+    """The first ``budget`` sections of the cheap order (0: all) by the scorer; ties by document id and ordinal."""
+    ordered = cheap_order(lexical, candidates, n_candidates)[: budget or None]
+    sections = [lexical.stored_section(position) for position, _ in ordered]
+    lexical_scores = np.array([score for _, score in ordered])
+    own_scores = scorer.score(query, sections)
+    scores = own_scores
+    if scorer.adds_lexical_score:
+        scores = z_normalised(lexical_scores) + z_normalised(own_scores)
+    scored = [
+        ScoredSection(section, float(score), {"section_bm25": float(bm25), scorer.name: float(own)})
+        for section, score, bm25, own in zip(sections, scores, lexical_scores, own_scores, strict=True)
+    ]
+    return sorted(scored, key=lambda s: (-s.score, s.section.doc_id, s.section.ordinal))
+
+
+def z_normalised(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Scores with mean 0 and standard deviation 1; all 0 where they do not differ."""
+    deviation = scores.std() if scores.size else 0.0
+    return (scores - scores.mean()) / deviation if deviation > 0 else np.zeros_like(scores)
+
+
+def best_by_document(sections: Sequence[ScoredSection]) -> list[tuple[str, float]]:
+    """Documents by their best section (the PRIME paper's aggregation, section 3.4), best first; ties by id."""
+    best: dict[str, float] = {}
+    for scored in sections:
+        doc_id = scored.section.doc_id
+        best[doc_id] = max(best.get(doc_id, -np.inf), scored.score)
+    return sorted(best.items(), key=lambda pair: (-pair[1], pair[0]))

@@ -1,0 +1,271 @@
+"""The one settings model: validated, from options, ``PRIME_*`` variables and ``prime.toml`` files, in this order.
+
+Of two files the one in the home folder wins over the one in the working directory, since it belongs to what is stored
+there. Only the command line, the Dagster definitions and servers read settings; everything below them is handed its own
+small options record.
+"""
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings.sources import InitSettingsSource
+
+from prime_pipeline.errors import CorpusNotSet, SettingsError
+from prime_pipeline.indexes.vectors import VectorOptions
+from prime_pipeline.metadata.options import MetadataOptions
+from prime_pipeline.models.location import EMBEDDED_MODEL
+from prime_pipeline.retrieval.comparison import System
+from prime_pipeline.retrieval.options import Arm, RetrievalOptions, Scorer
+from prime_pipeline.storage.atomic import write_text
+from prime_pipeline.storage.home import Home
+
+Profile = Literal["embedded", "paper"]
+
+_EMBEDDERS: dict[Profile, str] = {"embedded": EMBEDDED_MODEL, "paper": "BAAI/bge-small-en-v1.5"}
+_SCORERS: dict[Profile, Scorer] = {"embedded": "late_interaction", "paper": "cross_encoder"}
+FILE_NAME = "prime.toml"
+INSTALLED = "installed:"
+"""The corpus (or queries) made of the installed distributions."""
+
+
+class _Group(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class MetadataSettings(_Group):
+    """How metadata is synthesised."""
+
+    reading: Literal["default", "paper_literal"] = Field(
+        default="default",
+        description="paper_literal: title, terms (stop words included) and headings, without the lead.",
+    )
+    n_terms: int = Field(default=5, ge=0, le=50, description="Discriminative terms per document.")
+    alpha: float = Field(
+        default=0.3, ge=0, description="Decay of a term's score with the position of its first occurrence."
+    )
+    beta: float = Field(default=2.0, gt=0, description="Factor for terms that occur in a heading.")
+    max_headings: int = Field(default=12, ge=0, description="Distinctive headings in the metadata text.")
+
+    def options(self) -> MetadataOptions:
+        """As the metadata stage takes them."""
+        return MetadataOptions(**self.model_dump())
+
+
+class IndexSettings(_Group):
+    """How indexes are built and kept."""
+
+    vector_search: Literal["auto", "exact", "hnsw"] | None = Field(
+        default=None,
+        description="exact, hnsw, or auto (exact up to exact_limit). Default: auto; hnsw in the paper profile.",
+    )
+    exact_limit: int = Field(default=20_000, ge=0, description="Most vectors that auto searches exactly.")
+    hnsw_m: int = Field(default=32, ge=2, le=512, description="hnswlib's M.")
+    hnsw_ef_construction: int = Field(default=200, ge=1, description="hnswlib's search width while building.")
+    hnsw_ef_search: int = Field(default=200, ge=1, description="hnswlib's search width while searching.")
+    keep_builds: int = Field(default=3, ge=1, description="Earlier builds that are kept for prime rollback.")
+
+
+class RetrievalSettings(_Group):
+    """How queries are answered."""
+
+    arms: tuple[Arm, ...] = Field(
+        default=("document_bm25", "section_bm25", "metadata_vector"),
+        min_length=1,
+        description="Rankings fused in stage 1.",
+    )
+    arm_depth: int = Field(default=100, ge=1, description="Documents that each arm contributes.")
+    rrf_k: int = Field(default=60, ge=1, description="Constant of reciprocal rank fusion.")
+    n_candidates: int = Field(default=30, ge=1, description="Documents handed to stage 2.")
+    scorer: Scorer | None = Field(
+        default=None, description="late_interaction, cross_encoder or none. Default: as the profile says."
+    )
+    rerank_budget: int = Field(
+        default=48, ge=0, description="Sections scored in stage 2; 0 scores all of the candidates."
+    )
+    top_k: int = Field(default=5, ge=1, description="Sections returned.")
+
+
+class Settings(BaseSettings):
+    """Everything that can be set."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="PRIME_", env_nested_delimiter="__", extra="forbid", frozen=True, env_ignore_empty=True
+    )
+
+    home: Path = Field(default=Path(".prime"), description="Folder for everything that is written.")
+    cache_home: Path | None = Field(
+        default=None, description="Home whose caches are shared. Default: home itself."
+    )
+    corpus: str | None = Field(
+        default=None,
+        description="Folder of documents, BEIR folder or JSONL file, QASPER JSON file, or installed: for the "
+        "documentation of the installed Python distributions.",
+    )
+    queries: str | None = Field(
+        default=None,
+        description="Queries and judgements that a refresh evaluates: BEIR folder, QASPER file, JSONL, installed:.",
+    )
+    profile: Profile = Field(
+        default="embedded", description="embedded needs no network; paper needs the model hub."
+    )
+    embedder: str | None = Field(
+        default=None, description="Model name or local folder. Default: as the profile says."
+    )
+    cross_encoder: str = Field(
+        default="cross-encoder/ms-marco-MiniLM-L-6-v2", description="Model name or local folder."
+    )
+    token_vector_cache_bytes: int = Field(
+        default=1 << 30, ge=1 << 20, description="Limit of the token vector cache."
+    )
+    evaluate: tuple[System, ...] = Field(
+        default=("bm25", "stage1", "default"),
+        description="Systems that a refresh evaluates where queries are set.",
+    )
+    metadata: MetadataSettings = MetadataSettings()
+    index: IndexSettings = IndexSettings()
+    retrieval: RetrievalSettings = RetrievalSettings()
+
+    @field_validator("corpus", "queries")
+    @classmethod
+    def _absolute(cls, location: str | None) -> str | None:
+        return None if location is None else _absolute_location(location, Path())
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Options over variables over files; the files come in through the options, see :func:`load_settings`."""
+        del dotenv_settings, file_secret_settings
+        options = dict(init_settings())
+        files = options.pop("files", {})
+        return (
+            InitSettingsSource(settings_cls, options),
+            env_settings,
+            InitSettingsSource(settings_cls, files),
+        )
+
+    @property
+    def stored(self) -> Home:
+        """The home folder's layout."""
+        home = Home.at(self.home)
+        return home if self.cache_home is None else Home(home.root, self.cache_home.absolute())
+
+    @property
+    def corpus_location(self) -> str:
+        """The corpus.
+
+        Raises:
+            CorpusNotSet: None is set.
+        """
+        if not self.corpus:
+            raise CorpusNotSet
+        return self.corpus
+
+    @property
+    def embedder_model(self) -> str:
+        """Name or folder of the embedder."""
+        return self.embedder or _EMBEDDERS[self.profile]
+
+    @property
+    def vector_options(self) -> VectorOptions:
+        """As the vector index takes them."""
+        by_profile: Literal["auto", "hnsw"] = "hnsw" if self.profile == "paper" else "auto"
+        return VectorOptions(
+            search=self.index.vector_search or by_profile,
+            exact_limit=self.index.exact_limit,
+            m=self.index.hnsw_m,
+            ef_construction=self.index.hnsw_ef_construction,
+            ef_search=self.index.hnsw_ef_search,
+        )
+
+    @property
+    def retrieval_options(self) -> RetrievalOptions:
+        """As the retriever takes them."""
+        chosen = self.retrieval.model_dump()
+        chosen["scorer"] = chosen["scorer"] or _SCORERS[self.profile]
+        return RetrievalOptions(**chosen)
+
+
+def load_settings(options: Mapping[str, Any] | None = None) -> Settings:
+    """The settings in force.
+
+    Args:
+        options: What the caller was told explicitly, by field name; None values count as not told.
+
+    Raises:
+        SettingsError: A value is out of range, a name unknown, or a file is no TOML.
+    """
+    told = {name: value for name, value in (options or {}).items() if value is not None}
+    here = _read_file(Path(FILE_NAME))
+    home = Path(told.get("home") or os.environ.get("PRIME_HOME") or here.get("home") or ".prime")
+    files = _merged(here, _read_file(home / FILE_NAME))
+    try:
+        return Settings(**{**told, "files": files})
+    except ValidationError as error:
+        raise SettingsError(_explain(error)) from error
+
+
+def remember(settings: Settings) -> None:
+    """Write what this home is for (its corpus, queries and caches) into its own ``prime.toml``, keeping what else is there.
+
+    So ``prime search``, ``prime ui`` and a scheduled refresh find what ``prime refresh --corpus DIR`` was told.
+    """
+    import tomlkit
+
+    path = settings.stored.settings_file
+    document = tomlkit.parse(path.read_text(encoding="utf-8")) if path.is_file() else tomlkit.document()
+    before = document.as_string()
+    cache_home = None if settings.cache_home is None else str(settings.cache_home.absolute())
+    facts: dict[str, Any] = {"corpus": settings.corpus, "queries": settings.queries, "cache_home": cache_home}
+    if settings.evaluate != Settings.model_fields["evaluate"].default:
+        facts["evaluate"] = list(settings.evaluate)
+    for name, value in facts.items():
+        if value is not None:
+            document[name] = value
+    if document.as_string() != before:
+        write_text(path, document.as_string())
+
+
+def _read_file(path: Path) -> dict[str, Any]:
+    """A settings file, with its relative paths made absolute: they are relative to the file."""
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SettingsError(f"{path} cannot be read: {error}") from error
+    for name in ("corpus", "queries", "home", "cache_home"):
+        if isinstance(values.get(name), str):
+            values[name] = _absolute_location(values[name], path.parent)
+    return values
+
+
+def _absolute_location(location: str, folder: Path) -> str:
+    """A path made absolute; a scheme such as ``installed:`` as it is."""
+    return location if location == INSTALLED else str(folder.absolute() / Path(location).expanduser())
+
+
+def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(below)
+    for name, value in above.items():
+        both_groups = isinstance(value, dict) and isinstance(merged.get(name), dict)
+        merged[name] = _merged(merged[name], value) if both_groups else value
+    return merged
+
+
+def _explain(error: ValidationError) -> str:
+    faults = [
+        f"{'.'.join(map(str, fault['loc']))}: {fault['msg']} (found {fault['input']!r})"
+        for fault in error.errors()
+    ]
+    return "settings are not valid: " + "; ".join(faults)

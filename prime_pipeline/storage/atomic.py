@@ -1,0 +1,54 @@
+"""Writing so that a reader, or the next start after a crash, sees the old file or the new one, never a part."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def atomic_path(target: Path) -> Iterator[Path]:
+    """Hand out a temporary path beside ``target`` and move it there when the block ends well.
+
+    The file is flushed to disk before it gets its name. If the block raises, ``target`` stays as it was and the
+    temporary file is removed.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{target.name[:60]}.", suffix=".tmp", dir=target.parent)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        sync_file(temporary)
+        temporary.replace(target)
+        sync_directory(target.parent)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_bytes(target: Path, data: bytes) -> None:
+    """Replace ``target`` by ``data`` atomically and durably."""
+    with atomic_path(target) as temporary:
+        temporary.write_bytes(data)
+
+
+def write_text(target: Path, text: str) -> None:
+    """Replace ``target`` by ``text`` (UTF-8) atomically and durably."""
+    write_bytes(target, text.encode("utf-8", "surrogatepass"))
+
+
+def sync_file(path: Path) -> None:
+    """Flush a file's data to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sync_directory(path: Path) -> None:
+    """Flush a directory, so that a rename in it survives a power cut."""
+    sync_file(path)

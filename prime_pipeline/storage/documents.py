@@ -1,0 +1,194 @@
+"""The store of parsed documents: one JSON file each, and a catalogue that says what there is.
+
+The file is durable before the catalogue names its version, so the catalogue never promises what is not there. Any
+number of processes may write different documents at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator
+from dataclasses import astuple, dataclass, fields
+from pathlib import Path
+
+from prime_pipeline.errors import DocumentChanged, StoreCorrupt
+from prime_pipeline.records import Document
+from prime_pipeline.storage.atomic import write_bytes
+from prime_pipeline.storage.document_json import decode_document, document_bytes, encode_document
+from prime_pipeline.storage.fingerprint import fingerprint
+from prime_pipeline.storage.sqlite import open_store
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogueEntry:
+    """What the store knows of one document without opening its file.
+
+    Attributes:
+        doc_id: The document.
+        partition_key: Its name as a Dagster partition.
+        source_path: The file (and record) it came from.
+        source_fingerprint: Hash of the bytes it was parsed from; None if it was never parsed.
+        version: Content version of the stored document; None if it was never parsed.
+        title: For display.
+        n_sections: Sections worth a search row.
+        failure: Why the source as it is now could not be parsed; None if it could. With a version, the last good
+            text is still served.
+    """
+
+    doc_id: str
+    partition_key: str
+    source_path: str
+    source_fingerprint: str | None
+    version: str | None
+    title: str
+    n_sections: int
+    failure: str | None
+
+
+_COLUMNS = ", ".join(f.name for f in fields(CatalogueEntry))
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS documents (
+    doc_id TEXT PRIMARY KEY, partition_key TEXT NOT NULL UNIQUE, source_path TEXT NOT NULL, source_fingerprint TEXT,
+    version TEXT, title TEXT NOT NULL, n_sections INTEGER NOT NULL, failure TEXT
+) WITHOUT ROWID;
+"""
+
+
+def document_version(document: Document) -> str:
+    """The content version: a hash of everything that is stored of a document."""
+    return fingerprint(encode_document(document))
+
+
+class DocumentStore:
+    """Parsed documents of one corpus.
+
+    Args:
+        folder: Where the files and ``catalogue.sqlite`` lie.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._lock = threading.Lock()
+        self._connection: sqlite3.Connection = open_store(folder / "catalogue.sqlite", _SCHEMA, 1)
+
+    def catalogue(self) -> dict[str, CatalogueEntry]:
+        """All entries by document id, in order of id."""
+        with self._lock:
+            rows = self._connection.execute(f"SELECT {_COLUMNS} FROM documents ORDER BY doc_id").fetchall()  # noqa: S608
+        return {row[0]: CatalogueEntry(*row) for row in rows}
+
+    def put(self, document: Document, partition_key: str, source_fingerprint: str) -> CatalogueEntry:
+        """Store a document; returns once it is durable."""
+        version = document_version(document)
+        write_bytes(self.path(document.doc_id), document_bytes(document, version))
+        entry = CatalogueEntry(
+            doc_id=document.doc_id,
+            partition_key=partition_key,
+            source_path=document.source_path,
+            source_fingerprint=source_fingerprint,
+            version=version,
+            title=document.title,
+            n_sections=len(document.content_sections),
+            failure=None,
+        )
+        self._upsert(entry)
+        return entry
+
+    def put_failure(self, doc_id: str, partition_key: str, source_path: str, reason: str) -> CatalogueEntry:
+        """Note that a source cannot be parsed. A version stored earlier stays and is served on."""
+        before = self.catalogue_entry(doc_id)
+        entry = CatalogueEntry(
+            doc_id=doc_id,
+            partition_key=partition_key,
+            source_path=source_path,
+            source_fingerprint=before.source_fingerprint if before else None,
+            version=before.version if before else None,
+            title=before.title if before else doc_id,
+            n_sections=before.n_sections if before else 0,
+            failure=reason,
+        )
+        self._upsert(entry)
+        return entry
+
+    def catalogue_entry(self, doc_id: str) -> CatalogueEntry | None:
+        """The entry of one document, if there is one."""
+        with self._lock:
+            query = f"SELECT {_COLUMNS} FROM documents WHERE doc_id = ?"  # noqa: S608
+            row = self._connection.execute(query, (doc_id,)).fetchone()
+        return CatalogueEntry(*row) if row else None
+
+    def remove(self, doc_ids: Iterable[str]) -> None:
+        """Forget documents: first in the catalogue, then their files."""
+        gone = list(doc_ids)
+        with self._lock, self._connection:
+            self._connection.execute("BEGIN IMMEDIATE")
+            self._connection.executemany(
+                "DELETE FROM documents WHERE doc_id = ?", [(doc_id,) for doc_id in gone]
+            )
+        for doc_id in gone:
+            self.path(doc_id).unlink(missing_ok=True)
+
+    def load(self, doc_id: str, version: str) -> Document:
+        """One stored document.
+
+        Raises:
+            DocumentChanged: The file is gone or holds another version than the catalogue said.
+            StoreCorrupt: The file does not hold what was written.
+        """
+        path = self.path(doc_id)
+        try:
+            payload = json.loads(path.read_bytes())
+            document, found = decode_document(payload["document"]), payload["version"]
+        except FileNotFoundError:
+            self._forget_source(doc_id)
+            raise DocumentChanged(doc_id) from None
+        except (ValueError, KeyError, TypeError) as error:
+            self._forget_source(doc_id)
+            raise StoreCorrupt(path, str(error)) from error
+        if found != version or document.doc_id != doc_id:
+            raise DocumentChanged(doc_id)
+        return document
+
+    def load_all(self, versions: Iterable[tuple[str, str]]) -> Iterator[Document]:
+        """Stream documents given as (document id, version), one in memory at a time."""
+        for doc_id, version in versions:
+            yield self.load(doc_id, version)
+
+    def stored_files(self) -> frozenset[str]:
+        """Names of the document files that are there, for telling whether a catalogued one is gone."""
+        return frozenset(path.name for path in self._folder.glob("*/*.json"))
+
+    def collect_garbage(self) -> int:
+        """Remove files of documents that are not catalogued, and temporary files of killed runs; returns how many."""
+        kept = {self.path(doc_id).name for doc_id in self.catalogue()}
+        stale = [path for path in self._folder.glob("*/*") if path.name not in kept]
+        for path in stale:
+            path.unlink(missing_ok=True)
+        return len(stale)
+
+    def path(self, doc_id: str) -> Path:
+        """Where a document's file lies: named by a hash, so that no id can reach outside the folder."""
+        name = hashlib.sha256(doc_id.encode("utf-8", "surrogatepass")).hexdigest()[:40]
+        return self._folder / name[:2] / f"{name}.json"
+
+    def close(self) -> None:
+        """Close the catalogue."""
+        self._connection.close()
+
+    def _forget_source(self, doc_id: str) -> None:
+        """Have the next scan parse the document again, whatever its source looks like."""
+        with self._lock:
+            self._connection.execute(
+                "UPDATE documents SET source_fingerprint = NULL WHERE doc_id = ?", (doc_id,)
+            )
+
+    def _upsert(self, entry: CatalogueEntry) -> None:
+        marks = ", ".join("?" * len(fields(CatalogueEntry)))
+        with self._lock:
+            self._connection.execute(
+                f"INSERT OR REPLACE INTO documents ({_COLUMNS}) VALUES ({marks})",  # noqa: S608
+                astuple(entry),
+            )

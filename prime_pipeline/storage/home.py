@@ -1,0 +1,108 @@
+"""PRIME_HOME: the one folder that holds everything the pipeline writes for one corpus.
+
+Where things lie is decided here and nowhere else. What is in the files is the business of who writes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import FileLock
+
+from prime_pipeline.errors import HomeNotWritable
+from prime_pipeline.storage.atomic import write_text
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """The layout of a home folder.
+
+    Attributes:
+        root: The folder itself.
+        cache_root: Whose caches are used. Homes below another one (``demo``) share the caches of that one, which are
+            addressed by content and therefore never in the way of each other.
+    """
+
+    root: Path
+    cache_root: Path
+
+    @classmethod
+    def at(cls, root: Path) -> Home:
+        """The home in ``root``, with caches of its own."""
+        return cls(root.absolute(), root.absolute())
+
+    def below(self, name: str) -> Home:
+        """A home of its own for a demo or an experiment, which shares this one's caches."""
+        return Home(self.root / name, self.cache_root)
+
+    @property
+    def dagster(self) -> Path:
+        """DAGSTER_HOME: runs, events, schedules."""
+        return self.root / "dagster"
+
+    @property
+    def documents(self) -> Path:
+        """One JSON file per parsed document, and the catalogue of them."""
+        return self.root / "documents"
+
+    @property
+    def embeddings(self) -> Path:
+        """Cache of embedding vectors, by model and text."""
+        return self.cache_root / "cache" / "embeddings.sqlite"
+
+    @property
+    def token_vectors(self) -> Path:
+        """Cache of token vectors for late interaction, by model and text, under a size limit."""
+        return self.cache_root / "cache" / "token_vectors.sqlite"
+
+    def indexes(self, variant: str) -> Path:
+        """Builds of one variant (``offline``, ``full``) and the pointer to the live one."""
+        return self.root / "indexes" / variant
+
+    def seal(self, name: str) -> Path:
+        """The sealed list of documents and versions of ``raw`` or ``restructured``."""
+        return self.root / "corpora" / f"{name}.json"
+
+    @property
+    def warehouse(self) -> Path:
+        """The published DuckDB snapshot."""
+        return self.root / "warehouse.duckdb"
+
+    @property
+    def measures(self) -> Path:
+        """The measures of the last evaluation."""
+        return self.root / "reports" / "measures.json"
+
+    @property
+    def scan_report(self) -> Path:
+        """What the last scan found."""
+        return self.root / "reports" / "scan.json"
+
+    @property
+    def settings_file(self) -> Path:
+        """Settings that belong to this home: what it was first refreshed with."""
+        return self.root / "prime.toml"
+
+    def prepare(self) -> None:
+        """Make the folder and see that it can be written.
+
+        Raises:
+            HomeNotWritable: It cannot.
+        """
+        try:
+            write_text(self.root / ".writable", "")
+            (self.root / ".writable").unlink(missing_ok=True)
+            self.dagster.mkdir(exist_ok=True)
+        except OSError as error:
+            raise HomeNotWritable(self.root, error) from error
+
+    @contextmanager
+    def lock(self, name: str) -> Iterator[None]:
+        """Hold a lock between processes; it goes away with the process that holds it, however that ends."""
+        folder = self.root / "locks"
+        folder.mkdir(parents=True, exist_ok=True)
+        with FileLock(folder / f"{name}.lock"):
+            yield

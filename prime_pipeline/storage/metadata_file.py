@@ -1,0 +1,83 @@
+"""Synthesised metadata as one read-only SQLite file: a row per document, and the document frequency of every term."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from prime_pipeline.records import DocumentMetadata
+from prime_pipeline.storage.atomic import atomic_path
+
+_SCHEMA = """
+CREATE TABLE corpus (n_documents INTEGER NOT NULL);
+CREATE TABLE documents (doc_id TEXT PRIMARY KEY, terms TEXT NOT NULL, headings TEXT NOT NULL, text TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE terms (term TEXT PRIMARY KEY, document_frequency INTEGER NOT NULL) WITHOUT ROWID;
+"""
+
+
+def write_metadata(
+    path: Path, metadata: Iterable[DocumentMetadata], document_frequencies: Mapping[str, int]
+) -> None:
+    """Write the file atomically. Documents and terms are stored in order of id, so equal input gives equal bytes."""
+    rows = [(m.doc_id, json.dumps(m.terms), json.dumps(m.headings), m.text) for m in metadata]
+    with atomic_path(path) as temporary:
+        connection = sqlite3.connect(temporary, isolation_level=None)
+        try:
+            connection.executescript(f"PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; BEGIN; {_SCHEMA}")
+            connection.execute("INSERT INTO corpus VALUES (?)", (len(rows),))
+            connection.executemany("INSERT INTO documents VALUES (?, ?, ?, ?)", sorted(rows))
+            connection.executemany("INSERT INTO terms VALUES (?, ?)", sorted(document_frequencies.items()))
+            connection.execute("COMMIT")
+        finally:
+            connection.close()
+
+
+class MetadataFile:
+    """Reads what :func:`write_metadata` wrote. Safe for several threads."""
+
+    def __init__(self, path: Path) -> None:
+        self._lock = threading.Lock()
+        self._connection = sqlite3.connect(
+            f"file:{path}?mode=ro&immutable=1", uri=True, check_same_thread=False
+        )
+        self.n_documents = int(self._connection.execute("SELECT n_documents FROM corpus").fetchone()[0])
+
+    def documents(self) -> Iterator[DocumentMetadata]:
+        """All documents' metadata in order of id."""
+        with self._lock:
+            rows = self._connection.execute(
+                "SELECT doc_id, terms, headings, text FROM documents ORDER BY doc_id"
+            ).fetchall()
+        for doc_id, terms, headings, text in rows:
+            yield DocumentMetadata(
+                doc_id=doc_id,
+                terms=tuple((term, score) for term, score in json.loads(terms)),
+                headings=tuple((level, heading) for level, heading in json.loads(headings)),
+                text=text,
+            )
+
+    def doc_ids(self) -> list[str]:
+        """Ids of all documents, in order."""
+        with self._lock:
+            return [
+                row[0] for row in self._connection.execute("SELECT doc_id FROM documents ORDER BY doc_id")
+            ]
+
+    def document_frequencies(self, terms: Iterable[str]) -> dict[str, int]:
+        """In how many documents each term occurs; 0 for unknown ones."""
+        found = dict.fromkeys(terms, 0)
+        with self._lock:
+            for term in found:
+                row = self._connection.execute(
+                    "SELECT document_frequency FROM terms WHERE term = ?", (term,)
+                ).fetchone()
+                if row:
+                    found[term] = row[0]
+        return found
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()

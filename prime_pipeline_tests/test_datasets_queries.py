@@ -1,0 +1,138 @@
+"""Query sets: each layout by hand, its faults with file and line, and the real data."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from prime_pipeline.datasets.queries import INSTALLED, load_query_set
+from prime_pipeline.errors import EvaluationError
+from prime_pipeline.records import Query
+
+HEADER = "query-id\tcorpus-id\tscore\n"
+QUESTION = '{"_id": "q1", "text": "What flies?"}\n'
+
+
+def beir(folder: Path, queries: str = QUESTION, qrels: str = f"{HEADER}q1\td1\t2\n") -> str:
+    (folder / "qrels").mkdir()
+    (folder / "queries.jsonl").write_text(queries, encoding="utf-8")
+    (folder / "qrels" / "test.tsv").write_text(qrels, encoding="utf-8")
+    return str(folder)
+
+
+def test_a_beir_folder_gives_its_judged_queries(tmp_path: Path) -> None:
+    queries = f'{{"_id": "q0", "text": "Unjudged"}}\n\n{QUESTION}'
+    found = load_query_set(beir(tmp_path, queries, f"\ufeff{HEADER}q1\td1\t2\r\nq1\td2\t0\n"))
+    assert found.queries == (Query("q1", "What flies?"),)
+    assert found.qrels == {"q1": {"d1": 2, "d2": 0}}
+    assert (found.name, found.known_item) == (tmp_path.name, False)
+
+
+@pytest.mark.parametrize(
+    ("queries", "qrels", "message"),
+    [
+        (f"{QUESTION}[1]", HEADER, r"queries\.jsonl:2: expected a JSON object, found list"),
+        ('{"_id": "q1"', HEADER, r"queries\.jsonl:1: not valid JSON"),
+        ('{"_id": 7, "text": "x"}', HEADER, r'queries\.jsonl:1: "_id" must be a text'),
+        ('{"_id": "q1", "text": " "}', HEADER, r'queries\.jsonl:1: "text" must be a text'),
+        (QUESTION, f"{HEADER}q1\td1\n", r"test\.tsv:2: expected query id"),
+        (QUESTION, f"{HEADER}q1\td1\t0.5\n", r"test\.tsv:2: .*whole-number"),
+        (QUESTION, f"{HEADER}q1\td1\t1\nq1\td1\t2\n", r"test\.tsv: query 'q1' has two grades for 'd1'"),
+        (QUESTION, f"{HEADER}q2\td1\t1\n", r"test\.tsv: query 'q2' is judged but missing"),
+        (QUESTION * 2, f"{HEADER}q1\td1\t1\n", "query id 'q1' occurs twice"),
+        (QUESTION, HEADER, "no judged query"),
+    ],
+)
+def test_faults_of_a_beir_folder(tmp_path: Path, queries: str, qrels: str, message: str) -> None:
+    with pytest.raises(EvaluationError, match=message):
+        load_query_set(beir(tmp_path, queries, qrels))
+
+
+def test_a_folder_without_judgements_is_named(tmp_path: Path) -> None:
+    with pytest.raises(EvaluationError, match=r"cannot read .*test\.tsv: No such file"):
+        load_query_set(str(tmp_path))
+
+
+def test_lines_of_json(tmp_path: Path) -> None:
+    path = tmp_path / "mine.jsonl"
+    path.write_text(
+        '{"query": "one?", "relevant": "a.md"}\n\n{"query": "two?", "relevant": ["b.md", "a.md"], "query_id": "x"}\n'
+    )
+    found = load_query_set(str(path))
+    assert found.queries == (Query("mine:1", "one?"), Query("x", "two?"))
+    assert found.qrels == {"mine:1": {"a.md": 1}, "x": {"b.md": 1, "a.md": 1}}
+    assert (found.name, found.known_item) == ("mine", False)
+
+
+@pytest.mark.parametrize("relevant", ["[]", "7", '""', '["a", 7]', "null"])
+def test_lines_of_json_need_a_relevant_document(tmp_path: Path, relevant: str) -> None:
+    path = tmp_path / "mine.jsonl"
+    path.write_text(f'\n{{"query": "one?", "relevant": {relevant}}}')
+    with pytest.raises(EvaluationError, match=r'mine\.jsonl:2: "relevant" must be'):
+        load_query_set(str(path))
+
+
+@pytest.mark.parametrize(
+    "questions",
+    [
+        [{"question": "Which?", "question_id": "q1"}, {"question": "How?", "question_id": "q2"}],
+        {"question": ["Which?", "How?"], "question_id": ["q1", "q2"], "answers": [[], []]},
+    ],
+)
+def test_qasper_in_both_layouts(tmp_path: Path, questions: object) -> None:
+    path = tmp_path / "dev.json"
+    path.write_text(json.dumps({"1909.00694": {"qas": questions}, "1909.00695": {"qas": []}}))
+    found = load_query_set(str(path))
+    assert found.queries == (Query("q1", "Which?"), Query("q2", "How?"))
+    assert found.qrels == {"q1": {"1909.00694": 1}, "q2": {"1909.00694": 1}}
+    assert (found.name, found.known_item) == ("dev", True)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"p": {"title": "T"}}', "dev.json: paper 'p' has no list of questions"),
+        ('{"p": []}', "dev.json: paper 'p' has no list of questions"),
+        ('{"p": {"qas": [{"question": "Which?"}]}}', "dev.json: paper 'p': \"question_id\" must be a text"),
+        ("[" * 100_000, "dev.json: not valid JSON"),
+    ],
+)
+def test_faults_of_a_qasper_file(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "dev.json"
+    path.write_text(text)
+    with pytest.raises(EvaluationError, match=message):
+        load_query_set(str(path))
+
+
+def test_other_encodings_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "mine.jsonl"
+    path.write_bytes('{"query": "naïve?", "relevant": "a"}'.encode("latin-1"))
+    with pytest.raises(EvaluationError, match="byte 13 is not UTF-8"):
+        load_query_set(str(path))
+
+
+@pytest.mark.parametrize("name", ["nowhere.jsonl", "nowhere", "queries.csv"])
+def test_what_is_no_query_set_is_told_what_would_be(tmp_path: Path, name: str) -> None:
+    (tmp_path / "queries.csv").write_text("a,b")
+    with pytest.raises(EvaluationError, match=f"no query set at .*{name}.*BEIR folder"):
+        load_query_set(str(tmp_path / name))
+
+
+def test_real_data(test_data: Path) -> None:
+    qasper = load_query_set(str(test_data / "qasper-mini" / "qasper-mini.json"))
+    assert len(qasper.queries) == 189
+    assert {len(grades) for grades in qasper.qrels.values()} == {1}
+    cranfield = load_query_set(str(test_data / "cranfield"))
+    assert len(cranfield.queries) == 225
+    assert sum(map(len, cranfield.qrels.values())) == 1837
+    assert {query.query_id for query in cranfield.queries} == set(cranfield.qrels)
+
+
+def test_installed_distributions_are_known_items() -> None:
+    from prime_pipeline.corpus.installed import summaries
+
+    found = load_query_set(INSTALLED)
+    assert (found.name, found.known_item) == ("installed", True)
+    assert [(*found.qrels[query.query_id], query.text) for query in found.queries] == summaries()

@@ -1,0 +1,128 @@
+"""Measures: worked by hand, and against a second implementation on random runs with ties."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prime_pipeline.errors import EvaluationError
+from prime_pipeline.evaluation.measures import evaluate
+from prime_pipeline.records import Qrels
+
+MEASURES = ("ndcg@2", "ndcg@5", "p@2", "p@5", "r@2", "r@5", "mrr", "map")
+DOC_IDS = st.sampled_from(["d1", "d10", "d2", "é", "D", "d1#0", "x y"])
+# Some scores that float32 cannot tell apart.
+SCORES = st.sampled_from([0.0, 1.0, 1.0 + 1e-12, -3.5, 0.9, 0.9 + 1e-9, 1e300])
+RUNS = st.dictionaries(st.sampled_from("abcd"), st.dictionaries(DOC_IDS, SCORES))
+QRELS = st.dictionaries(
+    st.sampled_from("abce"), st.dictionaries(DOC_IDS, st.integers(0, 3), min_size=1), min_size=1
+)
+
+
+def test_a_graded_ranking_worked_by_hand() -> None:
+    # Ranking: n (0), a (1), b (2); c (1) is not found.
+    result = evaluate(
+        {"q": {"a": 2.0, "b": 1.0, "n": 3.0}}, {"q": {"a": 1, "b": 2, "c": 1, "n": 0}}, MEASURES
+    )
+    ideal_2 = 2 / math.log2(2) + 1 / math.log2(3)
+    ideal_5 = ideal_2 + 1 / math.log2(4)
+    assert result.means == pytest.approx(
+        {
+            "ndcg@2": (1 / math.log2(3)) / ideal_2,
+            "ndcg@5": (1 / math.log2(3) + 2 / math.log2(4)) / ideal_5,
+            "p@2": 1 / 2,
+            "p@5": 2 / 5,
+            "r@2": 1 / 3,
+            "r@5": 2 / 3,
+            "mrr": 1 / 2,
+            "map": (1 / 2 + 2 / 3) / 3,
+        }
+    )
+
+
+def test_ties_rank_by_ascending_id() -> None:
+    run = {"q": {"d2": 1.0, "d1": 1.0}}
+    assert evaluate(run, {"q": {"d1": 1}}, ["mrr"]).means == {"mrr": 1.0}
+    assert evaluate(run, {"q": {"d2": 1}}, ["mrr"]).means == {"mrr": 0.5}
+
+
+def test_scores_that_differ_beyond_float32_are_no_ties() -> None:
+    assert evaluate({"q": {"d1": 0.9, "d2": 0.9 + 1e-9}}, {"q": {"d2": 1}}, ["mrr"]).means == {"mrr": 1.0}
+
+
+def test_every_judged_query_counts_and_no_other() -> None:
+    run = {"found": {"d": 1.0}, "empty": {}, "unjudged": {"d": 1.0}, "hopeless": {"d": 1.0}}
+    qrels = {"missing": {"d": 1}, "found": {"d": 1}, "empty": {"d": 1}, "hopeless": {"d": 0}, "blank": {}}
+    result = evaluate(run, qrels, ["ndcg@5", "mrr"])
+    assert result.per_query["mrr"] == {"empty": 0.0, "found": 1.0, "hopeless": 0.0, "missing": 0.0}
+    assert list(result.per_query["ndcg@5"]) == ["empty", "found", "hopeless", "missing"]
+    assert result.means == {"ndcg@5": 0.25, "mrr": 0.25}
+    assert (result.n_queries, result.n_missing, result.n_unjudged, result.n_without_relevant) == (4, 2, 1, 1)
+
+
+def test_mrr_and_map_see_the_whole_ranking() -> None:
+    run = {"q": {f"d{i:04}": -float(i) for i in range(2000)}}
+    assert evaluate(run, {"q": {"d1999": 1}}, ["mrr", "map"]).means == pytest.approx(
+        {"mrr": 1 / 2000, "map": 1 / 2000}
+    )
+
+
+@pytest.mark.parametrize("score", [math.nan, math.inf, -math.inf])
+def test_refuses_scores_that_are_not_finite(score: float) -> None:
+    with pytest.raises(EvaluationError, match=r"'d7' for query 'q9'.*finite"):
+        evaluate({"q9": {"d7": score}}, {"q": {"d": 1}})
+
+
+@pytest.mark.parametrize("qrels", [{}, {"q": {}}])
+def test_refuses_empty_judgements(qrels: Qrels) -> None:
+    with pytest.raises(EvaluationError, match="empty"):
+        evaluate({"q": {"d": 1.0}}, qrels)
+
+
+@pytest.mark.parametrize("measure", ["ndcg", "ndcg@0", "recall@5", "mrr@10", "p@-1", ""])
+def test_refuses_unknown_measures(measure: str) -> None:
+    with pytest.raises(EvaluationError, match="unknown measure"):
+        evaluate({}, {"q": {"d": 1}}, [measure])
+
+
+def plain(measure: str, scores: dict[str, float], grades: dict[str, int]) -> float:
+    """The definitions, straight from the textbook."""
+    ranking = [grades.get(d, 0) for d in sorted(scores, key=lambda d: (-scores[d], d))]
+    ideal = sorted(grades.values(), reverse=True)
+    hits = [rank for rank, grade in enumerate(ranking, 1) if grade > 0]
+    n_relevant = sum(grade > 0 for grade in ideal)
+    if not hits:
+        return 0.0
+    if measure == "mrr":
+        return 1 / hits[0]
+    if measure == "map":
+        return sum(i / rank for i, rank in enumerate(hits, 1)) / n_relevant
+    name, k = measure.split("@")
+    found = sum(rank <= int(k) for rank in hits)
+    if name == "ndcg":
+        dcg, best = (
+            sum(g / math.log2(r + 1) for r, g in enumerate(x[: int(k)], 1)) for x in (ranking, ideal)
+        )
+        return dcg / best
+    return found / (int(k) if name == "p" else n_relevant)
+
+
+@given(RUNS, QRELS)
+def test_agrees_with_the_textbook(run: dict[str, dict[str, float]], qrels: dict[str, dict[str, int]]) -> None:
+    result = evaluate(run, qrels, MEASURES)
+    for measure in MEASURES:
+        expected = {q: plain(measure, run.get(q, {}), grades) for q, grades in qrels.items()}
+        assert result.per_query[measure] == pytest.approx(expected)
+        assert result.means[measure] == pytest.approx(sum(expected.values()) / len(qrels))
+
+
+@given(RUNS, QRELS)
+def test_the_order_of_the_input_makes_no_difference(
+    run: dict[str, dict[str, float]], qrels: dict[str, dict[str, int]]
+) -> None:
+    turned_run = {query: dict(reversed(scores.items())) for query, scores in reversed(run.items())}
+    turned_qrels = {query: dict(reversed(grades.items())) for query, grades in reversed(qrels.items())}
+    assert evaluate(turned_run, turned_qrels, MEASURES) == evaluate(run, qrels, MEASURES)
