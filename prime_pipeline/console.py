@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -26,6 +27,7 @@ from prime_pipeline.progress import silent
 from prime_pipeline.records import SectionHit
 
 _EXCERPT_CHARACTERS = 420
+_CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 SYSTEM_LABELS = {
     "bm25": "BM25 over documents",
@@ -63,27 +65,29 @@ def progress_on(console: Console, *, enabled: bool) -> Iterator[ProgressListener
 
 
 def counts_table(title: str, counts: Mapping[str, Any]) -> Table:
-    """Numbers by name."""
-    table = Table(title=title, title_justify="left", show_header=False, box=None, padding=(0, 2, 0, 0))
+    """Numbers and short texts by name."""
+    table = Table(
+        title=escape(title), title_justify="left", show_header=False, box=None, padding=(0, 2, 0, 0)
+    )
     for name, value in counts.items():
-        table.add_row(name, f"{value:,}" if isinstance(value, int) else str(value))
+        table.add_row(escape(name), f"{value:,}" if isinstance(value, int) else escape(str(value)))
     return table
 
 
 def measures_table(title: str, systems: Mapping[str, Mapping[str, float]], columns: Sequence[str]) -> Table:
     """Measures by system; the best of each column stands out."""
-    table = Table(title=title, title_justify="left")
+    table = Table(title=escape(title), title_justify="left")
     table.add_column("system")
     for column in columns:
         table.add_column(column.upper(), justify="right")
-    best = {column: max(measured[column] for measured in systems.values()) for column in columns}
+    best = {c: max((measured[c] for measured in systems.values()), default=0.0) for c in columns}
     for system, measured in systems.items():
         cells = [f"{measured[c]:.3f}" for c in columns]
         marked = [
             f"[bold]{cell}[/]" if measured[c] == best[c] else cell
             for c, cell in zip(columns, cells, strict=True)
         ]
-        table.add_row(SYSTEM_LABELS.get(system, system), *marked)
+        table.add_row(escape(SYSTEM_LABELS.get(system, system)), *marked)
     return table
 
 
@@ -95,26 +99,31 @@ def hits_view(hits: Sequence[SectionHit]) -> Group:
 def _hit_panel(hit: SectionHit) -> Panel:
     where = " › ".join([hit.title, *hit.heading_path])
     arms = ", ".join(f"{arm} #{rank}" for arm, rank in hit.arm_ranks.items())
-    footer = Text(f"{source_of(hit)}   score {hit.score:.3f}   found by {arms}", style="dim")
+    footer = f"{source_of(hit)}   score {hit.score:.3f}   found by {arms}"
     return Panel(
-        Group(Text(excerpt(hit.text)), footer),
-        title=Text(f"{hit.rank}. {where}", style="bold"),
+        Group(Text(_shown(excerpt(hit.text))), Text(_shown(footer), style="dim")),
+        title=Text(_shown(f"{hit.rank}. {where}"), style="bold"),
         title_align="left",
         border_style="dim",
     )
 
 
 def source_of(hit: SectionHit) -> str:
-    """File and lines of a hit, as editors take them."""
+    """File and lines of a hit, ``file:first-last``."""
     if hit.start_line is None:
         return hit.source_path
     return f"{hit.source_path}:{hit.start_line}-{hit.end_line}"
 
 
 def excerpt(text: str) -> str:
-    """The beginning of a section, blank lines left out."""
-    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
-    joined = "\n".join(lines)
+    """The beginning of a section, blank lines left out, cut between words where there is a blank near the end."""
+    joined = "\n".join(line.rstrip() for line in text.splitlines() if line.strip())
     if len(joined) <= _EXCERPT_CHARACTERS:
         return joined
-    return joined[:_EXCERPT_CHARACTERS].rsplit(" ", 1)[0] + " …"
+    blank = max(joined.rfind(mark, _EXCERPT_CHARACTERS - 60, _EXCERPT_CHARACTERS + 1) for mark in " \n")
+    return joined[: blank if blank > 0 else _EXCERPT_CHARACTERS].rstrip() + " …"
+
+
+def _shown(text: str) -> str:
+    """Text that cannot steer the terminal, whatever a document holds."""
+    return _CONTROL_CHARACTERS.sub("", text)

@@ -113,6 +113,15 @@ class StoreCorrupt(StorageError):
         )
 
 
+class StoreUnavailable(StorageError):
+    """A stored file is sound, as far as one knows, but cannot be used now."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(
+            f"cannot use {path} ({reason}): make it writable, free space, or end the process that keeps it busy"
+        )
+
+
 class DocumentChanged(StorageError):
     """A document was replaced between two steps of a run."""
 

@@ -13,8 +13,10 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings.exceptions import SettingsError as UnparsableVariable
 from pydantic_settings.sources import InitSettingsSource
 
+from prime_pipeline.corpus.source import INSTALLED as INSTALLED
 from prime_pipeline.errors import CorpusNotSet, SettingsError
 from prime_pipeline.indexes.vectors import VectorOptions
 from prime_pipeline.metadata.options import MetadataOptions
@@ -29,8 +31,8 @@ Profile = Literal["embedded", "paper"]
 _EMBEDDERS: dict[Profile, str] = {"embedded": EMBEDDED_MODEL, "paper": "BAAI/bge-small-en-v1.5"}
 _SCORERS: dict[Profile, Scorer] = {"embedded": "late_interaction", "paper": "cross_encoder"}
 FILE_NAME = "prime.toml"
-INSTALLED = "installed:"
-"""The corpus (or queries) made of the installed distributions."""
+_PATHS = ("corpus", "queries", "home", "cache_home")
+_MODELS = ("embedder", "cross_encoder")
 
 
 class _Group(BaseModel):
@@ -133,7 +135,7 @@ class Settings(BaseSettings):
     @field_validator("corpus", "queries")
     @classmethod
     def _absolute(cls, location: str | None) -> str | None:
-        return None if location is None else _absolute_location(location, Path())
+        return _absolute_location(location, Path()) if location else None
 
     @classmethod
     def settings_customise_sources(
@@ -207,33 +209,50 @@ def load_settings(options: Mapping[str, Any] | None = None) -> Settings:
     """
     told = {name: value for name, value in (options or {}).items() if value is not None}
     here = _read_file(Path(FILE_NAME))
-    home = Path(told.get("home") or os.environ.get("PRIME_HOME") or here.get("home") or ".prime")
-    files = _merged(here, _read_file(home / FILE_NAME))
+    named = told.get("home") or os.environ.get("PRIME_HOME") or here.get("home")
+    home = Path(named if isinstance(named, str | Path) else ".prime").expanduser().absolute()
+    own = _read_file(home / FILE_NAME)
+    if own.get("home", str(home)) != str(home):
+        raise SettingsError(
+            f"{home / FILE_NAME} is the file of this home and cannot name another: remove home"
+        )
     try:
-        return Settings(**{**told, "files": files})
+        return Settings(**{**told, "files": _merged(here, own)}).model_copy(update={"home": home})
     except ValidationError as error:
-        raise SettingsError(_explain(error)) from error
+        raise SettingsError(_explain(error, home)) from error
+    except UnparsableVariable as error:
+        raise SettingsError(f'{error}: lists and groups are written as JSON, such as ["a", "b"]') from error
 
 
 def remember(settings: Settings) -> None:
-    """Write what this home is for (its corpus, queries and caches) into its own ``prime.toml``, keeping what else is there.
+    """Write what this home is for into its own ``prime.toml``, keeping whatever else is there, comments included.
 
-    So ``prime search``, ``prime ui`` and a scheduled refresh find what ``prime refresh --corpus DIR`` was told.
+    That is its corpus, queries, caches, and the profile and evaluated systems if they are not the default ones. So
+    ``prime search``, ``prime ui`` and a scheduled refresh find what ``prime refresh --corpus DIR`` was told.
     """
     import tomlkit
 
     path = settings.stored.settings_file
-    document = tomlkit.parse(path.read_text(encoding="utf-8")) if path.is_file() else tomlkit.document()
-    before = document.as_string()
-    cache_home = None if settings.cache_home is None else str(settings.cache_home.absolute())
-    facts: dict[str, Any] = {"corpus": settings.corpus, "queries": settings.queries, "cache_home": cache_home}
-    if settings.evaluate != Settings.model_fields["evaluate"].default:
-        facts["evaluate"] = list(settings.evaluate)
-    for name, value in facts.items():
+    written = _read_file(path)
+    document = tomlkit.parse(path.read_text(encoding="utf-8-sig")) if path.is_file() else tomlkit.document()
+    facts = {
+        "corpus": settings.corpus,
+        "queries": settings.queries,
+        "cache_home": None if settings.cache_home is None else str(settings.cache_home.absolute()),
+        "profile": settings.profile,
+        "evaluate": list(settings.evaluate),
+    }
+    defaults = {"profile": _default("profile"), "evaluate": list(_default("evaluate"))}
+    news = {name: value for name, value in facts.items() if value != written.get(name, defaults.get(name))}
+    for name, value in news.items():
         if value is not None:
             document[name] = value
-    if document.as_string() != before:
+    if news:
         write_text(path, document.as_string())
+
+
+def _default(name: str) -> Any:
+    return Settings.model_fields[name].default
 
 
 def _read_file(path: Path) -> dict[str, Any]:
@@ -244,9 +263,10 @@ def _read_file(path: Path) -> dict[str, Any]:
         return {}
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SettingsError(f"{path} cannot be read: {error}") from error
-    for name in ("corpus", "queries", "home", "cache_home"):
-        if isinstance(values.get(name), str):
-            values[name] = _absolute_location(values[name], path.parent)
+    for name, value in values.items():
+        is_folder = name in _MODELS and isinstance(value, str) and (path.parent / value).is_dir()
+        if is_folder or (name in _PATHS and value and isinstance(value, str)):
+            values[name] = _absolute_location(value, path.parent)
     return values
 
 
@@ -263,9 +283,11 @@ def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any
     return merged
 
 
-def _explain(error: ValidationError) -> str:
+def _explain(error: ValidationError, home: Path) -> str:
     faults = [
         f"{'.'.join(map(str, fault['loc']))}: {fault['msg']} (found {fault['input']!r})"
         for fault in error.errors()
     ]
-    return "settings are not valid: " + "; ".join(faults)
+    files = [path for path in (Path(FILE_NAME).absolute(), home / FILE_NAME) if path.is_file()]
+    origins = ", ".join(["options", "PRIME_* variables", *map(str, dict.fromkeys(files))])
+    return f"settings are not valid: {'; '.join(faults)}. They come from {origins}"

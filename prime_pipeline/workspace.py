@@ -5,11 +5,11 @@ The doors (command line, Dagster resources, servers) hold one of these and hand 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from prime_pipeline.errors import IndexNotFound
 from prime_pipeline.indexes.builds import BuildPlan, Builds
 from prime_pipeline.models.cross_encoder import CrossEncoderScorer
 from prime_pipeline.models.embedder import Embedder, SentenceTransformerEmbedder
@@ -98,20 +98,20 @@ class Workspace:
         Raises:
             IndexNotFound, IndexCorrupt, IndexModelMismatch, SchemaMismatch: There is none that can be used.
         """
-        options = self.settings.retrieval_options
+        builds, options = self.builds(variant), self.settings.retrieval_options
+        live = builds.live_id
+        if live is None:  # said before a model is loaded or a cache is made for it
+            raise IndexNotFound(builds.path(""))
         cross_encoder = (
             CrossEncoderScorer(self.settings.cross_encoder) if options.scorer == "cross_encoder" else None
         )
-        return Retriever.open_live(
-            self.builds(variant), self.embedder, self.token_vectors, options, cross_encoder
-        )
+        return Retriever(builds.path(live), self.embedder, self.token_vectors, options, cross_encoder)
 
     def close(self) -> None:
-        """Close the stores that were opened."""
-        opened: Iterable[Any] = (self.__dict__.get(name) for name in ("store", "embeddings", "token_vectors"))
-        for part in opened:
-            if part is not None:
-                part.close()
+        """Close the stores that were opened; one that is used again is opened again."""
+        for name in ("store", "embeddings", "token_vectors"):
+            if (opened := self.__dict__.pop(name, None)) is not None:
+                opened.close()
 
 
 def open_retriever(home: str | Path | None = None, **options: Any) -> Retriever:

@@ -11,6 +11,7 @@ import pytest
 from prime_pipeline.metadata.options import MetadataOptions
 from prime_pipeline.metadata.synthesis import synthesise
 from prime_pipeline.records import Document, Heading, Section, SectionKind, TitleOrigin
+from prime_pipeline_tests.fakes import WordTokenizer
 
 OPTIONS = MetadataOptions(n_terms=2)
 LITERAL = MetadataOptions(n_terms=2, reading="paper_literal")
@@ -26,8 +27,7 @@ def document(doc_id: str, title: str, *sections: Section, origin: TitleOrigin = 
     return Document(doc_id, title, origin, sections, f"{doc_id}.md", "text/markdown")
 
 
-def unfitted(texts: list[str]) -> list[str]:
-    return texts
+UNFITTED = WordTokenizer(window=1_000_000)
 
 
 TURBINE = document(
@@ -42,18 +42,18 @@ NOTE = document("c", "note", section(0, "note", "Just some text.", kind="whole")
 
 
 def texts_of(options: MetadataOptions, *documents: Document) -> list[str]:
-    return [m.text for m in synthesise(documents, options, unfitted).metadata]
+    return [m.text for m in synthesise(documents, options, UNFITTED).metadata]
 
 
-def test_title_terms_distinctive_headings_and_lead_in_that_order() -> None:
-    result = synthesise([TURBINE, PUMP, NOTE], OPTIONS, unfitted)
+def test_title_lead_terms_and_distinctive_headings_in_that_order() -> None:
+    result = synthesise([TURBINE, PUMP, NOTE], OPTIONS, UNFITTED)
     pump, turbine, note = result.metadata
     assert [m.doc_id for m in result.metadata] == ["a", "b", "c"]
     assert turbine.text == (
-        "Turbine Guide\nturbine, pitch\nBlade pitch\nA turbine turns wind.\nThe turbine has blades.\nPitch it."
+        "Turbine Guide\nA turbine turns wind.\nThe turbine has blades.\nPitch it.\nturbine, pitch\nBlade pitch"
     )
     assert turbine.headings == ((2, "Introduction"), (2, "Blade pitch"))
-    assert pump.text == "introduction, pump\nThe pump pumps."
+    assert pump.text == "The pump pumps.\nintroduction, pump"
     assert note.text == "Just some text."
     assert note.terms
     assert (result.n_documents, result.document_frequencies["the"]) == (3, 2)
@@ -79,7 +79,7 @@ def test_a_renamed_file_has_the_same_text() -> None:
 
 @pytest.mark.parametrize("order", itertools.permutations([TURBINE, PUMP, NOTE]))
 def test_the_order_of_the_documents_makes_no_difference(order: tuple[Document, ...]) -> None:
-    assert synthesise(order, OPTIONS, unfitted) == synthesise([TURBINE, PUMP, NOTE], OPTIONS, unfitted)
+    assert synthesise(order, OPTIONS, UNFITTED) == synthesise([TURBINE, PUMP, NOTE], OPTIONS, UNFITTED)
 
 
 @pytest.mark.parametrize("options", [OPTIONS, LITERAL])
@@ -87,7 +87,7 @@ def test_the_order_of_the_documents_makes_no_difference(order: tuple[Document, .
 def test_no_text_is_empty(options: MetadataOptions, title: str, text: str) -> None:
     blank = document("id", title, section(0, "", " \n", kind="whole"), origin="file-name")
     assert texts_of(options, blank) == [text]
-    assert synthesise([blank], options, lambda texts: [""] * len(texts)).metadata[0].text == text
+    assert synthesise([blank], options, WordTokenizer(window=0)).metadata[0].text == text
 
 
 def test_captions_are_no_opening() -> None:
@@ -97,24 +97,43 @@ def test_captions_are_no_opening() -> None:
     ]
 
 
-def test_long_texts_are_cut_before_and_by_the_fit_function() -> None:
+def test_long_texts_are_cut_before_and_by_the_tokenizer() -> None:
     long = [document(f"{i:04}", "T", section(0, "T", "word " * 5000, kind="whole")) for i in range(600)]
-    seen: list[int] = []
 
-    def fit(texts: list[str]) -> list[str]:
-        seen.append(len(texts))
-        assert max(map(len, texts)) <= OPTIONS.max_characters
-        return [text[:10] for text in texts]
+    class Watched(WordTokenizer):
+        def fit(self, texts: list[str]) -> list[str]:
+            assert max(map(len, texts)) <= OPTIONS.max_characters
+            sizes.append(len(texts))
+            return super().fit(texts)
 
-    result = synthesise(long, OPTIONS, fit)
-    assert {m.text for m in result.metadata} == {"T\nword wor"}
-    assert seen == [256, 256, 88]
+    sizes: list[int] = []
+    result = synthesise(long, OPTIONS, Watched(window=3))
+    assert {m.text for m in result.metadata} == {"T\nword word"}
+    assert sizes == [256, 256, 88]
+
+
+def test_a_long_lead_leaves_room_for_terms_and_headings() -> None:
+    body = " ".join(f"word{i}" for i in range(500))
+    pages = [section(i, f"Topic {chr(64 + i)}", body) for i in range(1, 5)]
+    tokenizer = WordTokenizer(window=64)
+    text = synthesise([document("a", "T", *pages)], OPTIONS, tokenizer).metadata[0].text
+    title, lead, terms, headings = text.splitlines()
+    assert (title, headings) == ("T", "Topic A; Topic B; Topic C; Topic D")
+    assert terms.count(",") == 1
+    assert tokenizer.count([text]) == [64]
+    assert body.startswith(lead)
+
+
+def test_many_long_headings_leave_half_of_the_window_to_the_lead() -> None:
+    pages = [section(i, f"{chr(64 + i)} " + "heading " * 40, "Some prose. " * 40) for i in range(1, 5)]
+    lead = synthesise([document("a", "T", *pages)], OPTIONS, WordTokenizer(window=64)).metadata[0].text.splitlines()[1]
+    assert len(lead.split()) >= 64 - 32 - 1
 
 
 def test_at_most_so_many_headings() -> None:
     sections = [section(i, f"Topic {chr(65 + i)}", "x\n") for i in range(1, 20)]
     text = texts_of(OPTIONS, document("a", "T", *sections))[0]
-    assert text.splitlines()[2] == "; ".join(f"Topic {chr(65 + i)}" for i in range(1, 13))
+    assert text.splitlines()[-1] == "; ".join(f"Topic {chr(65 + i)}" for i in range(1, 13))
 
 
 class Tracked(Document):
@@ -135,9 +154,9 @@ def test_documents_are_read_once_and_let_go() -> None:
             yield tracked
             assert all(ref() is None for ref in watched[:-1])
 
-    assert synthesise(stream(), OPTIONS, unfitted).n_documents == len(watched) == 5
+    assert synthesise(stream(), OPTIONS, UNFITTED).n_documents == len(watched) == 5
 
 
 def test_an_empty_corpus_has_no_metadata() -> None:
-    result = synthesise([], OPTIONS, unfitted)
+    result = synthesise([], OPTIONS, UNFITTED)
     assert (result.metadata, result.n_documents, result.vocabulary_size) == ((), 0, 0)

@@ -1,8 +1,9 @@
 """HTML to a document: block-aware text with Markdown-like headings, cut into sections. Nothing is fetched or run.
 
 Headings become lines like ``## Words``, list items ``- ``, ``<pre>`` fenced code, a table row one line
-``| a | b |`` (unless the table lays out headings, lists, code or other tables). Scripts, styles, drawings and navigation are dropped. A section's lines are those of the HTML file,
-from heading to heading, and unknown if the file's headings cannot be matched with the parsed ones.
+``| a | b |`` (unless the table lays out headings, lists, code or other tables). Scripts, styles, drawings and
+navigation are dropped. A section's lines are those of the HTML file, from heading to heading, and unknown if the
+file's headings cannot be matched with the parsed ones.
 """
 
 from __future__ import annotations
@@ -29,89 +30,17 @@ _BROWSER_NAMES = {"iso8859-1": "cp1252", "ascii": "cp1252"}  # what the HTML sta
 
 _HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _DROPPED = frozenset({"head", "script", "style", "noscript", "template", "svg", "nav"})
-_BLOCKS = _HEADINGS | frozenset(
-    [
-        "address",
-        "article",
-        "aside",
-        "blockquote",
-        "body",
-        "caption",
-        "dd",
-        "details",
-        "dialog",
-        "div",
-        "dl",
-        "dt",
-        "fieldset",
-        "figcaption",
-        "figure",
-        "footer",
-        "form",
-        "header",
-        "hgroup",
-        "hr",
-        "html",
-        "legend",
-        "li",
-        "main",
-        "menu",
-        "ol",
-        "p",
-        "pre",
-        "section",
-        "summary",
-        "table",
-        "tbody",
-        "tfoot",
-        "thead",
-        "tr",
-        "ul",
-    ]
+_OTHER_BLOCKS = (
+    "address article aside blockquote body caption dd details dialog div dl dt fieldset figcaption figure footer "
+    "form header hgroup hr html legend li main menu ol p pre section summary table tbody td tfoot th thead tr ul"
 )
-_CLOSED_BY_OTHERS = frozenset(
-    [
-        "p",
-        "li",
-        "dt",
-        "dd",
-        "tr",
-        "td",
-        "th",
-        "tbody",
-        "thead",
-        "tfoot",
-        "colgroup",
-        "option",
-        "optgroup",
-        "rt",
-        "rp",
-        "html",
-        "head",
-        "body",
-    ]
-)
+_BLOCKS = _HEADINGS | frozenset(_OTHER_BLOCKS.split())
 _NO_CELL_CONTENT = "h1,h2,h3,h4,h5,h6,pre,table,ul,ol"  # a row that holds these only lays out the page
-_VOID = frozenset(
-    [
-        "area",
-        "base",
-        "br",
-        "col",
-        "embed",
-        "hr",
-        "img",
-        "input",
-        "link",
-        "meta",
-        "param",
-        "source",
-        "track",
-        "wbr",
-    ]
-)
+_CLOSED_BY_OTHERS = "p li dt dd tr td th tbody thead tfoot colgroup option optgroup rt rp html head body"
+_VOID = "area base br col embed hr img input link meta param source track wbr"
+_NOT_NESTING = frozenset(f"{_CLOSED_BY_OTHERS} {_VOID}".split())
 _FORMATTING = frozenset(
-    ["a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"]
+    {"a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"}
 )
 
 
@@ -161,7 +90,7 @@ def parse_html(text: str, doc_id: str, source_path: str) -> Document:
         )
     if not (result := writer.text()).strip():
         raise DocumentError(source_path, "holds no text outside scripts, styles and navigation")
-    title = tree.css_first("title")
+    title = tree.css_first("head > title")
     outline = Outline(
         text=result,
         headings=writer.headings,
@@ -179,7 +108,7 @@ def _walk(root: LexborNode) -> Iterator[tuple[LexborNode, bool]]:
         child = None if node.tag in _DROPPED else node.child
         while child is None:
             yield node, False
-            if node == root:
+            if node.mem_id == root.mem_id:  # == would compare the two as HTML texts
                 return
             child, parent = node.next, node.parent
             if child is None and parent is not None:
@@ -299,7 +228,7 @@ class _Scan(HTMLParser):
             self.heading_lines.append(self.getpos()[0])
         if tag in _FORMATTING:
             self._n_formatting[tag] += 1
-        elif tag not in _VOID and tag not in _CLOSED_BY_OTHERS:
+        elif tag not in _NOT_NESTING:
             self._open.append(tag)
         self._n_reopened += self._n_formatting.total()
         if len(self._open) > _MAX_DEPTH or self._n_reopened > _MAX_REOPENED:

@@ -99,7 +99,7 @@ def _front_matter(tokens: Sequence[Token]) -> tuple[dict[str, str] | None, int, 
             [f"The front matter is not valid YAML ({problem}) and counts as text: quote its values."],
         )
     if not isinstance(values, dict):
-        return (None, 0, []) if values else ({}, _lines(tokens[0])[1], [])
+        return (None, 0, []) if tokens[0].content.strip() else ({}, _lines(tokens[0])[1], [])
     return _scalars(values), _lines(tokens[0])[1], []
 
 
@@ -144,8 +144,9 @@ def _outside_math(
     headings: Iterator[PlacedHeading], text: str, tokens: Sequence[Token]
 ) -> list[PlacedHeading]:
     code = [_lines(t) for t in tokens if t.type in {"fence", "code_block"}]
-    blocks = list(_math_blocks(text.split("\n"), {line for lines in code for line in range(*lines)}))
-    return [h for h in headings if not any(start < h.end and h.start < end for start, end in blocks)]
+    blocks = _math_blocks(text.split("\n"), {line for lines in code for line in range(*lines)})
+    math = {line for lines in blocks for line in range(*lines)}
+    return [h for h in headings if math.isdisjoint(range(h.start, h.end))]
 
 
 def _math_blocks(lines: Sequence[str], code: set[int]) -> Iterator[LineRange]:

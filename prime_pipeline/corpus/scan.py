@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from prime_pipeline.corpus.partition_keys import partition_key
-from prime_pipeline.corpus.source import PARSER_VERSION, CorpusSource, SourceEntry, SourceFailure
+from prime_pipeline.corpus.source import PARSER_VERSION, CorpusSource, SourceEntry, SourceFailure, SourceItem
 from prime_pipeline.errors import DocumentError, TooManyRemovals
 from prime_pipeline.progress import Progress, silent
+from prime_pipeline.records import Document
 from prime_pipeline.storage.documents import CatalogueEntry, DocumentStore
 from prime_pipeline.storage.fingerprint import text_fingerprint
 
@@ -29,9 +30,9 @@ class ScanReport:
         added: Ids of new documents, in the order in which they were read.
         changed: Ids of documents whose stored content changed.
         unchanged: Number of documents that needed nothing.
-        removed: Ids whose source is gone.
-        failed: Reason by source (file or record), for sources that cannot be parsed.
-        served_from_before: Ids among the failed whose last good text is still served.
+        removed: Ids of documents whose source is gone.
+        failed: Reason by source (file or record), sorted, for sources that cannot be parsed.
+        served_from_before: Ids of documents that cannot be read now and whose last good text is still served, sorted.
         ignored: Number of files passed over, by suffix.
         warnings: (source, sentence) for readings that an author may not have meant; of new and changed documents.
         seconds: Wall time.
@@ -58,8 +59,8 @@ class _Findings:
     added: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
     unchanged: int = 0
-    failed: dict[str, str] = field(default_factory=dict)
-    served_from_before: list[str] = field(default_factory=list)
+    failures: list[SourceFailure] = field(default_factory=list)
+    served_from_before: set[str] = field(default_factory=set)
     warnings: list[tuple[str, str]] = field(default_factory=list)
     seen: set[str] = field(default_factory=set)
 
@@ -68,6 +69,9 @@ def scan(
     source: CorpusSource, store: DocumentStore, *, allow_removals: bool = False, progress: Progress = silent
 ) -> ScanReport:
     """Parse what is new or changed, retry what failed before, and remove what is gone.
+
+    A source that cannot be read removes nothing: its document, or all documents of a file or folder that fails as a
+    whole, are served on as they were.
 
     Args:
         source: The corpus.
@@ -84,20 +88,21 @@ def scan(
     findings = _Findings()
     for position, item in enumerate(source.entries(), start=1):
         if isinstance(item, SourceFailure):
-            _note_failure(
-                store, known, findings, item.doc_id or item.source_path, item.source_path, item.reason
-            )
+            findings.failures.append(item)
         else:
             _take(store, known, stored_files, findings, item)
         progress("scan", position, None)
-    removed = _remove_gone(source, store, known, findings.seen, allow_removals=allow_removals)
+    # Failures come last: where one shares its id with a document, it must not mark that as failed.
+    for failure in findings.failures:
+        _note_failure(store, findings, failure)
+    removed = _remove_gone(source, store, known, findings, allow_removals=allow_removals)
     return ScanReport(
         added=tuple(findings.added),
         changed=tuple(findings.changed),
         unchanged=findings.unchanged,
         removed=removed,
-        failed=findings.failed,
-        served_from_before=tuple(findings.served_from_before),
+        failed=dict(sorted((failure.source_path, failure.reason) for failure in findings.failures)),
+        served_from_before=tuple(sorted(findings.served_from_before)),
         ignored=dict(source.ignored),
         warnings=tuple(findings.warnings),
         seconds=time.monotonic() - started,
@@ -122,22 +127,23 @@ def parse_documents(
         Reason by document id for those that failed or are no longer in the corpus.
     """
     wanted = set(doc_ids)
-    failed = dict.fromkeys(sorted(wanted), "not in the corpus any more: run a refresh, which removes it")
+    failures: dict[str, SourceFailure] = {}
     for item in source.entries():
-        doc_id = item.doc_id or item.source_path
+        doc_id = _id_of(item)
         if doc_id not in wanted:
             continue
-        if isinstance(item, SourceFailure):
-            failed[doc_id] = item.reason
-            store.put_failure(doc_id, partition_key(doc_id), item.source_path, item.reason)
-            continue
-        try:
-            on_stored(_parse_and_store(store, item)[0])
-            failed.pop(doc_id, None)
-        except DocumentError as error:
-            failed[doc_id] = error.reason
-            store.put_failure(doc_id, partition_key(doc_id), item.source_path, error.reason)
-    return failed
+        outcome = item if isinstance(item, SourceFailure) else _parsed(item)
+        if isinstance(outcome, SourceFailure):
+            failures[doc_id] = outcome
+        elif isinstance(item, SourceEntry):
+            on_stored(_put(store, outcome, item))
+            wanted.remove(doc_id)  # a failure that shares the id is not the document's
+    reasons = dict.fromkeys(sorted(wanted), "not in the corpus any more: run a refresh, which removes it")
+    for doc_id in sorted(wanted & failures.keys()):
+        failure = failures[doc_id]
+        store.put_failure(doc_id, partition_key(doc_id), failure.source_path, failure.reason)
+        reasons[doc_id] = failure.reason
+    return reasons
 
 
 def _take(
@@ -152,19 +158,20 @@ def _take(
         findings.seen.add(item.doc_id)
         findings.unchanged += 1
         return
-    try:
-        entry, warnings = _parse_and_store(store, item)
-    except DocumentError as error:
-        _note_failure(store, known, findings, item.doc_id, item.source_path, error.reason)
+    document = _parsed(item)
+    if isinstance(document, SourceFailure):
+        findings.failures.append(document)
         return
+    entry = _put(store, document, item)
     findings.seen.add(item.doc_id)
-    findings.warnings += [(item.source_path, warning) for warning in warnings]
     if before is None or before.version is None:
         findings.added.append(item.doc_id)
     elif before.version != entry.version:
         findings.changed.append(item.doc_id)
     else:
         findings.unchanged += 1
+        return
+    findings.warnings += [(_place(item), warning) for warning in document.warnings]
 
 
 def _is_current(before: CatalogueEntry, item: SourceEntry) -> bool:
@@ -176,43 +183,65 @@ def _source_fingerprint(item: SourceEntry) -> str:
     return text_fingerprint(item.fingerprint, item.source_path, item.media_type, PARSER_VERSION)
 
 
-def _parse_and_store(store: DocumentStore, item: SourceEntry) -> tuple[CatalogueEntry, tuple[str, ...]]:
-    document = item.parse()
+def _parsed(item: SourceEntry) -> Document | SourceFailure:
+    try:
+        document = item.parse()
+    except DocumentError as error:
+        return SourceFailure(_place(item), error.reason, item.doc_id)
+    except Exception as error:  # noqa: BLE001  a fault of a reader must not keep the other documents from being read
+        reason = f"the reader failed on it ({type(error).__name__}: {error}): please report this"
+        return SourceFailure(_place(item), reason, item.doc_id)
     if not document.content_sections:
-        raise DocumentError(item.source_path, "holds no text")
-    entry = store.put(document, partition_key(document.doc_id), _source_fingerprint(item))
-    return entry, document.warnings
+        return SourceFailure(_place(item), "holds no text: fill it or remove it", item.doc_id)
+    return document
 
 
-def _note_failure(
-    store: DocumentStore,
-    known: Mapping[str, CatalogueEntry],
-    findings: _Findings,
-    doc_id: str,
-    source_path: str,
-    reason: str,
-) -> None:
-    findings.failed[source_path] = reason
-    if doc_id in findings.seen:  # a second source of an id that is taken: the first one stays
+def _put(store: DocumentStore, document: Document, item: SourceEntry) -> CatalogueEntry:
+    return store.put(document, partition_key(document.doc_id), _source_fingerprint(item))
+
+
+def _place(item: SourceEntry) -> str:
+    return item.source_path + item.position
+
+
+def _id_of(item: SourceItem) -> str:
+    """The id under which the catalogue knows a source; one that has none goes by its place."""
+    return item.doc_id or item.source_path
+
+
+def _note_failure(store: DocumentStore, findings: _Findings, failure: SourceFailure) -> None:
+    doc_id = _id_of(failure)
+    if doc_id in findings.seen:  # another source has the id: that one stands
         return
     findings.seen.add(doc_id)
-    entry = store.put_failure(doc_id, partition_key(doc_id), source_path, reason)
-    if entry.version is not None and doc_id in known:
-        findings.served_from_before.append(doc_id)
+    entry = store.put_failure(doc_id, partition_key(doc_id), failure.source_path, failure.reason)
+    if entry.version is not None:
+        findings.served_from_before.add(doc_id)
 
 
 def _remove_gone(
     source: CorpusSource,
     store: DocumentStore,
     known: Mapping[str, CatalogueEntry],
-    seen: set[str],
+    findings: _Findings,
     *,
     allow_removals: bool,
 ) -> tuple[str, ...]:
-    gone = tuple(doc_id for doc_id in known if doc_id not in seen)
-    served = [doc_id for doc_id, entry in known.items() if entry.version is not None]
-    n_gone = sum(1 for doc_id in gone if known[doc_id].version is not None)
-    if n_gone > REMOVABLE_SHARE * len(served) and not allow_removals:
-        raise TooManyRemovals(source.location, n_gone, len(served))
-    store.remove(gone)
-    return gone
+    """Remove what was not seen; returns the documents among it (a source that never parsed was none)."""
+    unreadable = {failure.source_path for failure in findings.failures}
+    unseen = [entry for doc_id, entry in known.items() if doc_id not in findings.seen]
+    hidden = {entry.doc_id for entry in unseen if entry.version and _lies_in(entry.source_path, unreadable)}
+    findings.served_from_before |= hidden
+    gone = [entry for entry in unseen if entry.doc_id not in hidden]
+    documents = tuple(entry.doc_id for entry in gone if entry.version)
+    n_known = sum(1 for entry in known.values() if entry.version)
+    if len(documents) > REMOVABLE_SHARE * n_known and not allow_removals:
+        raise TooManyRemovals(source.location, len(documents), n_known)
+    store.remove(entry.doc_id for entry in gone)
+    return documents
+
+
+def _lies_in(source_path: str, places: set[str]) -> bool:
+    """Whether a path, or a folder above it, is among the places."""
+    parts = source_path.split("/")
+    return any("/".join(parts[:n]) in places for n in range(1, len(parts) + 1))

@@ -6,7 +6,8 @@ blanks follows until the deeper section heading below it, its lines go into that
 directly above ``## Results`` gives one section *Results* with the path (*B*, *Results*).
 
 Title: the one that the source declares (front matter), else the only H1 if it stands before the first section
-heading, else the file name.
+heading, else the file name. That H1 starts no section, and neither does the first of several that repeats the
+declared title.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ class _Lines:
 
 def sectioned(outline: Outline, doc_id: str, source_path: str, media_type: str) -> Document:
     """The document that an outline describes; its sections joined are ``outline.text``, character for character."""
-    title_heading = _title_heading(outline.headings)
+    title_heading = _title_heading(outline)
     title, origin = _title(outline, title_heading, source_path)
     lines = _Lines(outline.text)
     starts = _starts(lines, [h for h in outline.headings if h is not title_heading])
@@ -124,13 +125,15 @@ def readable_stem(path: str) -> str:
     return " ".join(re.split(r"[-_\s]+", stem)).strip() or stem
 
 
-def _title_heading(headings: Sequence[PlacedHeading]) -> PlacedHeading | None:
-    first_level = [h for h in headings if h.level == 1]
-    if len(first_level) != 1:
+def _title_heading(outline: Outline) -> PlacedHeading | None:
+    first_level = [h for h in outline.headings if h.level == 1]
+    if not first_level or (len(first_level) > 1 and first_level[0].text != outline.declared_title):
         return None
-    level = _section_level([h for h in headings if h.level > 1])
-    first_section = next((h.start for h in headings if 1 < h.level <= level), None)
-    return first_level[0] if first_section is None or first_level[0].start < first_section else None
+    title, *_ = first_level
+    others = [h for h in outline.headings if h is not title]
+    level = _section_level(others)
+    first_section = next((h.start for h in others if h.level <= level), None)
+    return title if first_section is None or title.start < first_section else None
 
 
 def _section_level(headings: Sequence[PlacedHeading]) -> int:

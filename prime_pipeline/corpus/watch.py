@@ -6,6 +6,7 @@ import importlib.metadata
 import os
 from pathlib import Path
 
+from prime_pipeline.corpus.source import INSTALLED
 from prime_pipeline.errors import CorpusNotFound
 from prime_pipeline.storage.fingerprint import fingerprint
 
@@ -18,7 +19,7 @@ def corpus_state(location: str) -> str:
     Raises:
         CorpusNotFound: There is nothing at the location.
     """
-    if location == "installed:":
+    if location == INSTALLED:
         installed = {
             (dist.metadata["Name"] or "", dist.version) for dist in importlib.metadata.distributions()
         }

@@ -10,12 +10,19 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from prime_pipeline.errors import IndexCorrupt, IndexNotFound, NoEarlierBuild, SchemaMismatch
+from prime_pipeline.errors import (
+    IndexCorrupt,
+    IndexNotFound,
+    NoEarlierBuild,
+    SchemaMismatch,
+    StoreCorrupt,
+)
 from prime_pipeline.indexes.lexical import LEXICAL_VERSION, LexicalIndex
 from prime_pipeline.indexes.vectors import VECTORS_VERSION, VectorIndex, VectorOptions, check_vectors
 from prime_pipeline.storage.atomic import sync_directory, write_text
@@ -152,6 +159,15 @@ class Builds:
         live = self.live_id
         return self.path(live) if live and (self.path(live) / MANIFEST_FILE).is_file() else None
 
+    @property
+    def intact_path(self) -> Path | None:
+        """Folder of the served build if every file is the one that was published: what a new build may start from.
+
+        Reads all of it. Damage that no reader notices would go into the new build otherwise, and get a good hash there.
+        """
+        live = self.live_id
+        return self.path(live) if live and self._is_whole(live) else None
+
     def history(self) -> list[dict[str, str]]:
         """Builds that were published and can be returned to, oldest first, as {build, published_at}."""
         return list(self._current()["history"])
@@ -164,7 +180,7 @@ class Builds:
             even_if_withdrawn: Publish a build that ``prime rollback`` took back.
 
         Raises:
-            IndexCorrupt: The parts do not agree; the served build stays.
+            IndexCorrupt: The parts do not agree; the served build stays, and the parts are made anew next time.
         """
         current = self._current()
         before = self.live_id
@@ -195,7 +211,8 @@ class Builds:
         """Serve the build before the live one again; returns (taken back, now live).
 
         Raises:
-            NoEarlierBuild: There is none, or it is damaged.
+            NoEarlierBuild: There is none.
+            IndexCorrupt, IndexNotFound, SchemaMismatch: It cannot be served; the live build stays.
         """
         current = self._current()
         history = current["history"]
@@ -229,27 +246,33 @@ class Builds:
 
     def _move_into_place(self, plan: BuildPlan) -> None:
         staged, target = self.staging(plan), self.path(plan.build_id)
-        manifest = describe_build(staged, plan)
+        if staged == target:
+            verify_build(target)  # an earlier build, back in service as it was published
+            return
+        try:
+            manifest = describe_build(staged, plan)
+        except (IndexCorrupt, SchemaMismatch):
+            shutil.rmtree(staged, ignore_errors=True)  # or every run to come would find the same parts
+            raise
         for leftover in staged.glob(".*"):  # temporary files of a run that was killed
             leftover.unlink()
         text = json.dumps({"schema_version": SCHEMA_VERSION, **asdict(manifest)}, indent=2, sort_keys=True)
         write_text(staged / MANIFEST_FILE, text + "\n")
-        if staged != target:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            if target.exists():  # what is left of a damaged build
-                shutil.rmtree(target)
-            staged.rename(target)
-            sync_directory(target.parent)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if target.exists():  # what is left of a damaged build
+            shutil.rmtree(target)
+        staged.rename(target)
+        sync_directory(target.parent)
 
     def _current(self) -> dict[str, Any]:
         path = self._folder / "CURRENT"
         try:
-            current = json.loads(path.read_text())
+            current = json.loads(path.read_bytes())
             return {"history": current["history"], "withdrawn": current["withdrawn"]}
         except FileNotFoundError:
             return {"history": [], "withdrawn": []}
         except (ValueError, KeyError, TypeError) as error:
-            raise IndexCorrupt(path, str(error)) from error
+            raise StoreCorrupt(path, str(error)) from error  # a refresh writes it anew, once it is gone
 
     def _write_current(self, history: list[dict[str, str]], withdrawn: list[str]) -> None:
         current = {"schema_version": SCHEMA_VERSION, "history": history, "withdrawn": withdrawn}
@@ -261,21 +284,14 @@ def describe_build(folder: Path, plan: BuildPlan) -> Manifest:
 
     Raises:
         IndexCorrupt: An id is missing from one part or too much in it, or the vectors are not unit vectors.
+        SchemaMismatch: Another version of this program wrote a part.
     """
-    expected = [doc_id for doc_id, _ in plan.corpus.documents]
-    metadata = MetadataFile(folder / METADATA_FILE)
-    lexical, vectors = LexicalIndex(folder / LEXICAL_FILE), VectorIndex(folder)
-    try:
-        parts = {"metadata": metadata.doc_ids(), "lexical": lexical.doc_ids, "vectors": vectors.doc_ids}
-        for name, ids in parts.items():
-            if ids != expected:
-                raise IndexCorrupt(
-                    folder, f"{name} holds other documents than the corpus: {_difference(ids, expected)}"
-                )
-        if lexical.stored_versions() != dict(plan.corpus.documents):
-            raise IndexCorrupt(folder, "the lexical index holds other versions of documents than the corpus")
-        if (fault := check_vectors(vectors.vectors)) is not None:
-            raise IndexCorrupt(folder, fault)
+    with (
+        closing(MetadataFile(folder / METADATA_FILE)) as metadata,
+        closing(LexicalIndex(folder / LEXICAL_FILE)) as lexical,
+    ):
+        vectors = VectorIndex(folder)
+        _check_agreement(folder, plan, metadata, lexical, vectors)
         return Manifest(
             build_id=plan.build_id,
             variant=plan.variant,
@@ -285,18 +301,15 @@ def describe_build(folder: Path, plan: BuildPlan) -> Manifest:
             embedder_name=plan.embedder_name,
             embedder_fingerprint=plan.embedder_fingerprint,
             dimensions=vectors.dimensions,
-            n_documents=len(expected),
+            n_documents=len(plan.corpus.documents),
             n_sections=len(lexical.sections.rows),
             n_vectors=len(vectors.doc_ids),
             vector_search=vectors.search_method,
-            ids_fingerprint=fingerprint(expected),
+            ids_fingerprint=fingerprint(vectors.doc_ids),
             files={
                 p.name: file_fingerprint(p) for p in sorted(folder.glob("[!.]*")) if p.name != MANIFEST_FILE
             },
         )
-    finally:
-        metadata.close()
-        lexical.close()
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -308,11 +321,10 @@ def read_manifest(folder: Path) -> Manifest:
     """
     path = folder / MANIFEST_FILE
     try:
-        fields = json.loads(path.read_text())
-        schema_version = fields.pop("schema_version")
-        if schema_version != SCHEMA_VERSION:
-            raise SchemaMismatch(path, schema_version, SCHEMA_VERSION)
-        return Manifest(**fields)
+        stored = json.loads(path.read_bytes())
+        if stored["schema_version"] != SCHEMA_VERSION:
+            raise SchemaMismatch(path, stored["schema_version"], SCHEMA_VERSION)
+        return Manifest(**{name: value for name, value in stored.items() if name != "schema_version"})
     except FileNotFoundError:
         raise IndexNotFound(folder) from None
     except (ValueError, KeyError, TypeError) as error:
@@ -320,10 +332,10 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def verify_build(folder: Path) -> Manifest:
-    """The manifest of a build whose files are exactly those that it names.
+    """The manifest of a build, after every file that it names was compared with its hash.
 
     Raises:
-        IndexNotFound, IndexCorrupt, SchemaMismatch: They are not.
+        IndexNotFound, IndexCorrupt, SchemaMismatch: The manifest cannot be read, or a file is not the published one.
     """
     manifest = read_manifest(folder)
     for name, expected in manifest.files.items():
@@ -333,6 +345,22 @@ def verify_build(folder: Path) -> Manifest:
         if file_fingerprint(path) != expected:
             raise IndexCorrupt(folder, f"{name} is not the file that was published")
     return manifest
+
+
+def _check_agreement(
+    folder: Path, plan: BuildPlan, metadata: MetadataFile, lexical: LexicalIndex, vectors: VectorIndex
+) -> None:
+    expected = [doc_id for doc_id, _ in plan.corpus.documents]
+    parts = {"metadata": metadata.doc_ids(), "lexical": lexical.doc_ids, "vectors": vectors.doc_ids}
+    for name, ids in parts.items():
+        if ids != expected:
+            raise IndexCorrupt(
+                folder, f"{name} holds other documents than the corpus: {_difference(ids, expected)}"
+            )
+    if lexical.stored_versions() != dict(plan.corpus.documents):
+        raise IndexCorrupt(folder, "the lexical index holds other versions of documents than the corpus")
+    if (fault := check_vectors(vectors.vectors)) is not None:
+        raise IndexCorrupt(folder, fault)
 
 
 def _difference(found: list[str], expected: list[str]) -> str:

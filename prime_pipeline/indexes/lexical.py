@@ -2,7 +2,8 @@
 
 The file holds everything a hit needs (raw section texts, headings, line ranges), so that a reader of an old build is
 not disturbed by what happens to the corpus. The FTS tables are contentless: what was indexed of a row is computed again
-from its raw text when the row is deleted, which is why a change of that computation must raise ``LEXICAL_VERSION``.
+from its raw text when the row is deleted, which is why a change of that computation must raise ``LEXICAL_VERSION``
+(and why the file names the version of Unicode by which Python computed it).
 """
 
 from __future__ import annotations
@@ -11,17 +12,20 @@ import json
 import shutil
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from prime_pipeline.errors import IndexCorrupt
+from prime_pipeline.errors import IndexCorrupt, SchemaMismatch
 from prime_pipeline.progress import Progress, silent
 from prime_pipeline.records import Document
 from prime_pipeline.storage.atomic import atomic_path
+from prime_pipeline.storage.sqlite import errors_as, open_finished
 from prime_pipeline.text.normal_form import lexical_form
 from prime_pipeline.text.words import cjk_share, lexical_words
 
@@ -35,6 +39,8 @@ CJK_WARNING_SHARE = 0.1
 
 _TOKENIZER = "porter unicode61 remove_diacritics 2"
 _SCHEMA = f"""
+CREATE TABLE origin (lexical_version INTEGER NOT NULL, unicode_version TEXT NOT NULL);
+INSERT INTO origin VALUES ({LEXICAL_VERSION}, '{unicodedata.unidata_version}');
 CREATE TABLE documents (
     document_row INTEGER PRIMARY KEY, doc_id TEXT NOT NULL UNIQUE, version TEXT NOT NULL, title TEXT NOT NULL,
     source_path TEXT NOT NULL
@@ -58,7 +64,7 @@ class LexicalBuild:
         n_sections: Section rows.
         n_written: Documents written; the rest were taken over from the build before.
         n_removed: Documents of the build before that were taken out, changed ones included.
-        cjk_share: Share of Chinese, Japanese and Korean letters among the letters of the documents written.
+        cjk_share: Share of Chinese, Japanese and Korean letters, averaged over the documents written by their length.
     """
 
     n_documents: int
@@ -92,39 +98,59 @@ def build_lexical_index(
         target: The file to write; appears when it is complete.
         versions: (document id, content version), in order of id.
         load: Gives the document of an id and version.
-        previous: A lexical index of the same ``LEXICAL_VERSION``, if there is one.
+        previous: A lexical index, if there is one. One that is damaged or of another version is not used.
         progress: Told of every document written.
     """
-    with atomic_path(target) as temporary:
-        kept = _kept_versions(previous, versions)
-        if previous is not None and kept is not None:
-            shutil.copyfile(previous, temporary)
-        connection = sqlite3.connect(temporary, isolation_level=None)
+    kept = _kept_versions(previous, versions) if previous else None
+    if previous is not None and kept is not None:
         try:
-            for pragma in ("journal_mode=OFF", "synchronous=OFF", "cache_size=-65536"):
-                connection.execute(f"PRAGMA {pragma}")
-            if kept is None:
-                connection.executescript(_SCHEMA)
-                kept = {}
-            connection.execute("BEGIN")
-            n_removed = _remove_outdated(connection, kept)
-            to_write = [(doc_id, version) for doc_id, version in versions if doc_id not in kept]
-            n_cjk, n_letters = _write_documents(connection, to_write, load, progress)
-            connection.execute("COMMIT")
-            n_documents, n_sections = _counts(connection)
-        finally:
-            connection.close()
-    return LexicalBuild(
-        n_documents, n_sections, len(to_write), n_removed, n_cjk / n_letters if n_letters else 0.0
-    )
+            with atomic_path(target) as temporary:
+                shutil.copyfile(previous, temporary)
+                return _bring_up_to_date(temporary, kept, versions, load, progress)
+        except (sqlite3.DatabaseError, ValueError):  # damaged after all: it shows where rows are taken out
+            pass
+    with atomic_path(target) as temporary:
+        return _bring_up_to_date(temporary, {}, versions, load, progress)
 
 
-def _kept_versions(previous: Path | None, versions: Sequence[tuple[str, str]]) -> dict[str, str] | None:
-    """Documents of the build before that can stay, or None where a fresh build is better."""
-    if previous is None or not previous.is_file():
-        return None
-    connection = _open_read_only(previous)
+def _bring_up_to_date(
+    path: Path,
+    kept: Mapping[str, str],
+    versions: Sequence[tuple[str, str]],
+    load: Callable[[str, str], Document],
+    progress: Progress,
+) -> LexicalBuild:
+    """Make a file, empty or a copy of an earlier index, the index of these versions."""
+    connection = sqlite3.connect(path, isolation_level=None)
     try:
+        for pragma in ("journal_mode=OFF", "synchronous=OFF", "cache_size=-65536"):
+            connection.execute(f"PRAGMA {pragma}")
+        connection.execute("BEGIN")
+        n_removed = _remove_outdated(connection, kept) if kept else _create_tables(connection)
+        to_write = [(doc_id, version) for doc_id, version in versions if doc_id not in kept]
+        share = _write_documents(connection, to_write, load, progress)
+        connection.execute("COMMIT")
+        n_documents, n_sections = _counts(connection)
+    finally:
+        connection.close()
+    return LexicalBuild(n_documents, n_sections, len(to_write), n_removed, share)
+
+
+def _create_tables(connection: sqlite3.Connection) -> int:
+    for statement in _SCHEMA.split(";\n"):
+        connection.execute(statement)
+    return 0
+
+
+def _kept_versions(previous: Path, versions: Sequence[tuple[str, str]]) -> dict[str, str] | None:
+    """Documents of the build before that can stay, or None where a fresh build is better."""
+    try:
+        connection = open_finished(previous, IndexCorrupt)
+    except IndexCorrupt:
+        return None
+    try:
+        if _origin(connection) != (LEXICAL_VERSION, unicodedata.unidata_version) or not _is_sound(connection):
+            return None
         before = dict(connection.execute("SELECT doc_id, version FROM documents"))
     except sqlite3.DatabaseError:
         return None
@@ -133,10 +159,19 @@ def _kept_versions(previous: Path | None, versions: Sequence[tuple[str, str]]) -
     wanted = dict(versions)
     kept = {doc_id: version for doc_id, version in before.items() if wanted.get(doc_id) == version}
     n_changes = len(before.keys() | wanted.keys()) - len(kept)
-    return kept if n_changes <= REBUILD_SHARE * len(before) else None
+    return kept if kept and n_changes <= REBUILD_SHARE * len(before) else None
 
 
-def _remove_outdated(connection: sqlite3.Connection, kept: dict[str, str]) -> int:
+def _origin(connection: sqlite3.Connection) -> tuple[int, str]:
+    lexical_version, unicode_version = connection.execute("SELECT * FROM origin").fetchone() or (0, "")
+    return lexical_version, unicode_version
+
+
+def _is_sound(connection: sqlite3.Connection) -> bool:
+    return bool(connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",))
+
+
+def _remove_outdated(connection: sqlite3.Connection, kept: Mapping[str, str]) -> int:
     rows = connection.execute("SELECT document_row, doc_id, title FROM documents").fetchall()
     outdated = [(row, title) for row, doc_id, title in rows if doc_id not in kept]
     for document_row, title in outdated:
@@ -164,15 +199,17 @@ def _write_documents(
     versions: Sequence[tuple[str, str]],
     load: Callable[[str, str], Document],
     progress: Progress,
-) -> tuple[float, int]:
-    n_cjk, n_letters = 0.0, 0
+) -> float:
+    """Write documents; returns the share of CJK letters in them."""
+    n_cjk, n_characters = 0.0, 0
     for position, (doc_id, version) in enumerate(versions, start=1):
         document = load(doc_id, version)
+        text = document.text
         _write_document(connection, document, version)
-        n_cjk += cjk_share(document.text) * len(document.text)
-        n_letters += len(document.text)
+        n_cjk += cjk_share(text) * len(text)
+        n_characters += len(text)
         progress("lexical index", position, len(versions))
-    return n_cjk, n_letters
+    return n_cjk / n_characters if n_characters else 0.0
 
 
 def _write_document(connection: sqlite3.Connection, document: Document, version: str) -> None:
@@ -219,10 +256,6 @@ def _counts(connection: sqlite3.Connection) -> tuple[int, int]:
     n_documents = connection.execute("SELECT count(*) FROM documents").fetchone()[0]
     n_sections = connection.execute("SELECT count(*) FROM sections").fetchone()[0]
     return n_documents, n_sections
-
-
-def _open_read_only(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True, check_same_thread=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,21 +321,19 @@ class LexicalIndex:
         sections: All sections, in order of document and ordinal.
 
     Raises:
-        IndexCorrupt: The file is not a lexical index.
+        IndexCorrupt: The file is missing, damaged, or no lexical index; methods may raise it too.
+        SchemaMismatch: Another version of this program wrote the file.
     """
 
     def __init__(self, path: Path) -> None:
+        self._path = path
         self._lock = threading.Lock()
-        try:
-            self._connection = _open_read_only(path)
-            documents = self._connection.execute(
-                "SELECT document_row, doc_id FROM documents ORDER BY doc_id"
-            ).fetchall()
-            sections = self._connection.execute(
-                "SELECT section_row, document_row, ordinal FROM sections"
-            ).fetchall()
-        except sqlite3.DatabaseError as error:
-            raise IndexCorrupt(path, str(error)) from error
+        self._connection = open_finished(path, IndexCorrupt)
+        with errors_as(path, IndexCorrupt):
+            if (found := _origin(self._connection)[0]) != LEXICAL_VERSION:
+                raise SchemaMismatch(path, found, LEXICAL_VERSION)
+        documents = self._rows("SELECT document_row, doc_id FROM documents ORDER BY doc_id")
+        sections = self._rows("SELECT section_row, document_row, ordinal FROM sections")
         self.doc_ids: list[str] = [doc_id for _, doc_id in documents]
         self._document_of_row = _inverse([row for row, _ in documents])
         table = np.array(sections, dtype=np.int64).reshape(-1, 3)
@@ -329,15 +360,13 @@ class LexicalIndex:
             "SELECT doc_id, ordinal, title, heading_path, text, body_start, source_path, start_line, end_line"
             " FROM sections JOIN documents USING (document_row) WHERE section_row = ?"
         )
-        with self._lock:
-            row = self._connection.execute(query, (int(self.sections.rows[position]),)).fetchone()
+        (row,) = self._rows(query, int(self.sections.rows[position]))
         doc_id, ordinal, title, heading_path, *rest = row
         return StoredSection(doc_id, ordinal, title, tuple(json.loads(heading_path)), *rest)
 
     def stored_versions(self) -> dict[str, str]:
         """Content version by document id."""
-        with self._lock:
-            return dict(self._connection.execute("SELECT doc_id, version FROM documents ORDER BY doc_id"))
+        return dict(self._rows("SELECT doc_id, version FROM documents ORDER BY doc_id"))
 
     def iterate_sections(self) -> Iterator[StoredSection]:
         """All sections in order."""
@@ -354,10 +383,12 @@ class LexicalIndex:
         if not expression:
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float64)
         statement = f"SELECT rowid, -bm25({table}) FROM {table} WHERE {table} MATCH ?"  # noqa: S608
-        with self._lock:
-            rows = self._connection.execute(statement, (expression,)).fetchall()
-        matches = np.array(rows, dtype=np.float64).reshape(-1, 2)
+        matches = np.array(self._rows(statement, expression), dtype=np.float64).reshape(-1, 2)
         return position_of_row[matches[:, 0].astype(np.int64)], matches[:, 1]
+
+    def _rows(self, query: str, *parameters: str | int) -> list[tuple[Any, ...]]:
+        with self._lock, errors_as(self._path, IndexCorrupt):
+            return self._connection.execute(query, parameters).fetchall()
 
 
 def match_expression(query: str) -> str:

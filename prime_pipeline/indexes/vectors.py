@@ -14,7 +14,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from prime_pipeline.errors import IndexCorrupt
+from prime_pipeline.errors import IndexCorrupt, SchemaMismatch
 from prime_pipeline.storage.atomic import atomic_path, write_text
 
 VECTORS_VERSION = 1
@@ -23,6 +23,7 @@ REBUILD_SHARE = 0.2
 _RANDOM_SEED = 100
 _ADD_BATCH = 1_000
 _UNIT_TOLERANCE = 1e-3
+_EVERYTHING = slice(None)
 
 Matrix = NDArray[np.float32]
 
@@ -96,18 +97,21 @@ def build_vector_index(
         doc_ids: Sorted.
         vectors: Shape (n, dim), unit length, in the order of ``doc_ids``.
         options: How to search.
-        previous: Folder of the build before, if there is one by the same embedder.
+        previous: Folder of the build before, if there is one. Its hnsw.bin has to be the file that was written:
+            hnswlib does not notice damage. Whatever else does not fit makes a fresh graph.
 
     Raises:
-        IndexCorrupt: The vectors are not finite or not of unit length.
+        IndexCorrupt: The vectors are not finite, not of unit length, or not one for each id.
     """
     if (fault := check_vectors(vectors)) is not None:
         raise IndexCorrupt(folder, fault)
+    if len(doc_ids) != len(vectors):
+        raise IndexCorrupt(folder, f"{len(doc_ids)} documents, but {len(vectors)} vectors")
     with atomic_path(folder / "vectors.npy") as temporary, temporary.open("wb") as file:
         np.save(file, vectors)
     labels: dict[str, int] = {}
     from_previous = False
-    if options.uses_hnsw(len(doc_ids)):
+    if doc_ids and options.uses_hnsw(len(doc_ids)):
         graph, labels, from_previous = _graph(doc_ids, vectors, options, previous)
         with atomic_path(folder / "hnsw.bin") as temporary:
             graph.save_index(str(temporary))
@@ -149,7 +153,7 @@ def _extended_graph(
     """The graph before with changes applied, or None where a fresh one is better."""
     try:
         before = VectorIndex(previous)
-    except IndexCorrupt:
+    except (IndexCorrupt, SchemaMismatch):
         return None
     if (
         before.labels is None
@@ -207,19 +211,21 @@ class ExactVectors:
 
     def search(self, query_vector: NDArray[np.float32], depth: int) -> list[tuple[str, float]]:
         """See :class:`VectorSearch`."""
-        return _best(self.doc_ids, self.vectors, np.arange(len(self.doc_ids)), query_vector, depth)
+        return _best(self.doc_ids, self.vectors, _EVERYTHING, query_vector, depth)
 
 
 def _best(
     doc_ids: Sequence[str],
     vectors: Matrix,
-    rows: NDArray[np.int64],
+    rows: NDArray[np.int64] | slice,
     query_vector: NDArray[np.float32],
     depth: int,
 ) -> list[tuple[str, float]]:
-    scores = vectors[rows] @ query_vector
-    order = np.lexsort((rows, -scores))[:depth]
-    return [(doc_ids[rows[i]], float(scores[i])) for i in order]
+    # By einsum, because BLAS adds up in an order that depends on the row: equal vectors would not tie.
+    scores = np.einsum("ij,j->i", vectors[rows], query_vector)
+    positions = np.arange(len(doc_ids))[rows]
+    order = np.lexsort((positions, -scores))[:depth]
+    return [(doc_ids[positions[i]], float(scores[i])) for i in order]
 
 
 class VectorIndex:
@@ -235,12 +241,15 @@ class VectorIndex:
 
     Raises:
         IndexCorrupt: The files are missing, damaged or do not belong together.
+        SchemaMismatch: Another version of this program wrote them.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         try:
-            description = json.loads((folder / "vectors.json").read_text())
+            description = json.loads((folder / "vectors.json").read_bytes())
+            if description["version"] != VECTORS_VERSION:
+                raise SchemaMismatch(folder / "vectors.json", description["version"], VECTORS_VERSION)
             self.doc_ids: list[str] = description["doc_ids"]
             self.dimensions: int = description["dimensions"]
             self.labels: list[int] | None = description["labels"]
@@ -248,14 +257,18 @@ class VectorIndex:
             self.graph: tuple[int, int] = tuple(description["graph"])
             self._ef_search: int = description["ef_search"]
             self.vectors: Matrix = np.load(folder / "vectors.npy", mmap_mode="r")
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
             raise IndexCorrupt(folder, str(error)) from error
         if self.vectors.shape != (len(self.doc_ids), self.dimensions) or self.vectors.dtype != np.float32:
             raise IndexCorrupt(
                 folder, f"vectors.npy has shape {self.vectors.shape}, vectors.json says otherwise"
             )
         self._row_of_label = {label: row for row, label in enumerate(self.labels or [])}
+        if self.labels is not None and len(self._row_of_label) != len(self.doc_ids):
+            raise IndexCorrupt(folder, "vectors.json does not have one label for each document")
         self._graph = self.load_graph() if self.labels is not None else None
+        if self._graph is not None:
+            self._graph.set_ef(self._ef_search)  # hnswlib forgets it when it loads
 
     @property
     def search_method(self) -> Literal["exact", "hnsw"]:
@@ -264,7 +277,7 @@ class VectorIndex:
 
     def search(self, query_vector: NDArray[np.float32], depth: int) -> list[tuple[str, float]]:
         """The documents nearest to a unit vector (dim,), by inner product; ties by id, higher is better."""
-        rows = self._candidate_rows(query_vector, min(depth, len(self.doc_ids)))
+        rows = self._candidate_rows(query_vector, max(self._ef_search, depth))
         return _best(self.doc_ids, self.vectors, rows, query_vector, depth)
 
     def load_graph(self, max_elements: int = 0) -> Any:
@@ -282,13 +295,15 @@ class VectorIndex:
             )
         return graph
 
-    def _candidate_rows(self, query_vector: NDArray[np.float32], depth: int) -> NDArray[np.int64]:
-        everything = np.arange(len(self.doc_ids), dtype=np.int64)
-        if self._graph is None or depth >= len(self.doc_ids):
-            return everything
-        self._graph.set_ef(max(self._ef_search, depth))  # hnswlib forgets it when it loads
+    def _candidate_rows(
+        self, query_vector: NDArray[np.float32], n_candidates: int
+    ) -> NDArray[np.int64] | slice:
+        # All that the graph search comes across are scored exactly, not just the best few: it costs next to nothing, and
+        # documents that tie are all there to be put in order of id.
+        if self._graph is None or n_candidates >= len(self.doc_ids):
+            return _EVERYTHING
         try:
-            labels, _ = self._graph.knn_query(query_vector, k=depth, num_threads=1)
+            labels, _ = self._graph.knn_query(query_vector, k=n_candidates, num_threads=1)
         except RuntimeError:  # the graph reaches fewer than asked for; the matrix always answers
-            return everything
+            return _EVERYTHING
         return np.array([self._row_of_label[int(label)] for label in labels[0]], dtype=np.int64)

@@ -1,12 +1,12 @@
 """Metadata synthesis (MS): from documents to the short texts that stand for them in the vector index.
 
 Documents stream through: of each, only counts, headings and a short opening are kept. No model is called here; the
-caller brings the function that fits texts into its encoder's window.
+caller brings its encoder's tokenizer, which fits texts into the window.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,12 +14,14 @@ from prime_pipeline.metadata.heading_tree import HeadingTree, distinctive_headin
 from prime_pipeline.metadata.lead import lead
 from prime_pipeline.metadata.options import MetadataOptions
 from prime_pipeline.metadata.terms import TermStatistics, word_reader
+from prime_pipeline.models.tokenizer import Tokenizer
 from prime_pipeline.records import Document, DocumentMetadata
 
 SYNTHESIS_VERSION: Final = "1"
 """Raise it when the same documents and options would give other metadata."""
 
 _BATCH: Final = 256
+_LEAST_TOKENS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,17 +58,14 @@ class _Draft:
     opening: str
 
 
-def synthesise(
-    documents: Iterable[Document],
-    options: MetadataOptions,
-    fit: Callable[[list[str]], list[str]],
-) -> SynthesisResult:
+def synthesise(documents: Iterable[Document], options: MetadataOptions, tokenizer: Tokenizer) -> SynthesisResult:
     """The metadata of all documents; their order makes no difference.
 
     The metadata text of a document holds, a line each and in this order,
 
-    * with section headings: its own title, discriminative terms, distinctive headings, and the lead, which is the
-      preamble continued with the next sections while it is short;
+    * with section headings: its own title, the lead, discriminative terms, and distinctive headings. The lead is the
+      preamble, continued with the next sections while it is short, and is cut so that terms and headings still fit
+      into the encoder's window (at most half of it is theirs). The paper's metadata has no lead;
     * without section headings: its own title and its text, since where there is no structure nothing describes a
       text better than itself;
     * in the reading ``paper_literal`` (PRIME paper, sections 3.3 and 3.4): the title, the terms, and the H2 headings
@@ -78,18 +77,17 @@ def synthesise(
     Args:
         documents: Read once, one at a time.
         options: See there.
-        fit: Cuts each text to the encoder's window; called with batches of at most 256 texts of at most
-            ``options.max_characters`` characters.
+        tokenizer: Of the encoder that will read the texts; each text is cut to its window.
     """
     statistics = TermStatistics()
     drafts = [_draft(document, options, statistics) for document in documents]
     terms = statistics.best_terms(options)
     headings = distinctive_headings([draft.tree for draft in drafts], options.heading_share)
     texts = [
-        _compose(draft, [term for term, _ in best], distinctive, options)
+        _compose(draft, [term for term, _ in best], distinctive, options, tokenizer)
         for draft, best, distinctive in zip(drafts, terms, headings, strict=True)
     ]
-    fitted = [text for at in range(0, len(texts), _BATCH) for text in fit(texts[at : at + _BATCH])]
+    fitted = [text for at in range(0, len(texts), _BATCH) for text in tokenizer.fit(texts[at : at + _BATCH])]
     metadata = (
         DocumentMetadata(draft.doc_id, best, draft.tree, text if text.strip() else _name(draft))
         for draft, best, text in zip(drafts, terms, fitted, strict=True)
@@ -125,22 +123,29 @@ def _opening(document: Document, is_structured: bool, options: MetadataOptions) 
 
 
 def _compose(
-    draft: _Draft, terms: Sequence[str], distinctive: Sequence[str], options: MetadataOptions
+    draft: _Draft, terms: Sequence[str], distinctive: Sequence[str], options: MetadataOptions, tokenizer: Tokenizer
 ) -> str:
-    """The metadata text before it is fitted; never blank."""
+    """The metadata text, at most a little longer than the window; never blank."""
     if options.reading == "paper_literal":
         parts = [draft.title, " ".join(terms), *_section_headings(draft.tree)]
     elif draft.is_structured:
-        parts = [
-            draft.own_title,
-            ", ".join(terms),
-            "; ".join(distinctive[: options.max_headings]),
-            draft.opening,
-        ]
+        keys = _joined([", ".join(terms), "; ".join(distinctive[: options.max_headings])])
+        keys = _cut(keys[: options.max_characters], tokenizer.window // 2, tokenizer)
+        beside = _joined([draft.own_title[: options.max_characters], keys])
+        room = tokenizer.window - tokenizer.count([beside])[0]
+        parts = [draft.own_title, _cut(draft.opening, room, tokenizer), keys]
     else:
         parts = [draft.own_title, draft.opening]
-    text = "\n".join(part for part in parts if part.strip())
-    return (text or _name(draft))[: options.max_characters]
+    return (_joined(parts) or _name(draft))[: options.max_characters]
+
+
+def _joined(parts: Iterable[str]) -> str:
+    return "\n".join(part for part in parts if part.strip())
+
+
+def _cut(text: str, size_tokens: int, tokenizer: Tokenizer) -> str:
+    """The beginning of a text, whole words of at most so many tokens; empty where there is no room to speak of."""
+    return tokenizer.windows(text, size_tokens)[0] if size_tokens >= _LEAST_TOKENS and text.strip() else ""
 
 
 def _section_headings(tree: HeadingTree) -> list[str]:

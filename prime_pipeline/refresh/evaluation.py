@@ -45,7 +45,7 @@ class EvaluationReport:
     """The evaluation of one build.
 
     Attributes:
-        fingerprint: Hash of all that determines it: build, queries, options, systems.
+        fingerprint: Hash of all that determines it: build, options, models, queries, systems, measures.
         build_id: The build.
         queries: Name of the query set.
         known_item: Whether the queries were made from the documents themselves, which is easier than real questions.
@@ -77,10 +77,10 @@ def evaluate_build(
     started = time.monotonic()
     determinants = {
         "version": EVALUATION_VERSION,
-        "build": retriever.manifest.build_id,
+        "retriever": retriever.fingerprint,
+        "query_set": [query_set.name, query_set.known_item],
         "queries": [[query.query_id, query.text] for query in query_set.queries],
         "qrels": {query_id: dict(judged) for query_id, judged in query_set.qrels.items()},
-        "options": asdict(retriever.options),
         "systems": list(systems),
         "measures": MEASURES,
     }
@@ -110,10 +110,10 @@ def evaluate_build(
 def read_report(path: Path) -> EvaluationReport | None:
     """The evaluation written last, or None where there is none that can be read (it can always be made again)."""
     try:
-        fields = json.loads(path.read_text())
+        fields = json.loads(path.read_text(encoding="utf-8"))
         systems = {name: SystemMeasures(**measures) for name, measures in fields.pop("systems").items()}
         return EvaluationReport(**{**fields, "systems": systems, "changed": False})
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
 
@@ -121,6 +121,6 @@ def paper_literal_vectors(
     documents: Iterable[Document], embedder: Embedder, cache: BlobCache, progress: Progress = silent
 ) -> ExactVectors:
     """Vectors of the metadata as the PRIME paper has it (section 3.4): title, raw top-5 terms and headings."""
-    result = synthesise(documents, MetadataOptions(reading="paper_literal"), embedder.tokenizer.fit)
+    result = synthesise(documents, MetadataOptions(reading="paper_literal"), embedder.tokenizer)
     vectors, _ = embed_texts([item.text for item in result.metadata], embedder, cache, progress)
     return ExactVectors([item.doc_id for item in result.metadata], vectors)

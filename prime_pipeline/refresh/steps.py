@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from prime_pipeline.errors import IndexingError, SchemaMismatch
 from prime_pipeline.indexes.builds import (
     LEXICAL_FILE,
     METADATA_FILE,
@@ -57,7 +58,7 @@ class StepOutcome:
     samples: Sequence[Mapping[str, str]] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class BuildSteps:
     """The steps for one plan.
 
@@ -92,7 +93,7 @@ class BuildSteps:
             return self._unchanged(started)
         documents = self.plan.corpus.documents
         loaded = (self._load_counted(position, *item) for position, item in enumerate(documents, start=1))
-        result = synthesise(loaded, self.metadata_options, self.embedder.tokenizer.fit)
+        result = synthesise(loaded, self.metadata_options, self.embedder.tokenizer)
         write_metadata(target, result.metadata, result.document_frequencies)
         counts = {
             "documents": result.n_documents,
@@ -107,7 +108,7 @@ class BuildSteps:
         target = self.builds.staging(self.plan) / LEXICAL_FILE
         if target.is_file():
             return self._unchanged(started)
-        previous = self.builds.live_path
+        previous = self._sound_live_path()
         build = build_lexical_index(
             target,
             self.plan.corpus.documents,
@@ -133,7 +134,7 @@ class BuildSteps:
             [item.doc_id for item in metadata],
             vectors,
             self.plan.vector_options,
-            previous=self.builds.live_path,
+            previous=self._sound_live_path(),
         )
         counts = {
             "vectors": build.n_vectors,
@@ -174,9 +175,19 @@ class BuildSteps:
 
     def _n_texts_changed(self, metadata: Sequence[DocumentMetadata]) -> int:
         """Documents whose metadata text is new or another than in the served build."""
-        served = self.builds.live_path
+        served = self._sound_live_path()
         before = {item.doc_id: item.text for item in _read_metadata(served / METADATA_FILE)} if served else {}
         return sum(1 for item in metadata if before.get(item.doc_id) != item.text)
+
+    def _sound_live_path(self) -> Path | None:
+        """The served build as far as it can be built upon: damage in it must not be copied into the next."""
+        served = self.builds.live_path
+        try:
+            if served is not None:
+                verify_build(served)
+        except (IndexingError, SchemaMismatch):
+            return None
+        return served
 
     def _unchanged(self, started: float) -> StepOutcome:
         return StepOutcome(self.plan.build_id, changed=False, seconds=time.monotonic() - started)

@@ -54,12 +54,11 @@ def refresh_warehouse(
 ) -> WarehouseOutcome:
     """Publish a snapshot of what is served, unless the published one says the same."""
     started = time.monotonic()
-    failures = [[entry.doc_id, entry.failure] for entry in catalogue.values() if entry.failure]
     wanted = fingerprint(
         {
             "version": _TABLES_VERSION,
             "build": read_manifest(build).build_id,
-            "failures": failures,
+            "documents": list(_documents(catalogue)),
             "evaluation": report.fingerprint if report else None,
         }
     )

@@ -20,8 +20,8 @@ class RetrievalOptions:
         rrf_k: Constant of reciprocal rank fusion; the paper's 60.
         n_candidates: Documents that stage 1 hands to stage 2; the paper's 30.
         scorer: How stage 2 scores sections; ``none`` leaves section BM25 in the order of stage 1.
-        rerank_budget: Sections that reach the scorer, best by section BM25 first; 0 scores every section of the
-            candidates, as the paper does.
+        rerank_budget: Sections that reach the scorer, best by section BM25 first, and never fewer than are asked
+            for; 0 scores every section of the candidates, as the paper does.
         top_k: Sections returned; the paper's 5.
     """
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Self
 
-from prime_pipeline.errors import IndexModelMismatch, IndexNotFound
-from prime_pipeline.indexes.builds import LEXICAL_FILE, METADATA_FILE, Builds, Manifest, verify_build
+from prime_pipeline.errors import IndexModelMismatch
+from prime_pipeline.indexes.builds import LEXICAL_FILE, METADATA_FILE, Manifest, verify_build
 from prime_pipeline.indexes.lexical import LexicalIndex
 from prime_pipeline.indexes.vectors import VectorIndex, VectorSearch
 from prime_pipeline.models.cross_encoder import CrossEncoderScorer
@@ -26,7 +26,12 @@ from prime_pipeline.retrieval.stage2 import (
     rerank_sections,
 )
 from prime_pipeline.storage.blob_cache import BlobCache
+from prime_pipeline.storage.fingerprint import fingerprint
 from prime_pipeline.storage.metadata_file import MetadataFile
+from prime_pipeline.text.words import lexical_words
+
+RETRIEVAL_VERSION = 1
+"""Raise it when the same build, options and query would give another ranking."""
 
 
 class Retriever:
@@ -70,6 +75,7 @@ class Retriever:
             raise IndexModelMismatch(folder, found, f"{embedder.name} ({embedder.fingerprint[:12]})")
         self.options = options
         self._embedder = embedder
+        self._cross_encoder = cross_encoder
         self._metadata = MetadataFile(folder / METADATA_FILE)
         self._lexical = LexicalIndex(folder / LEXICAL_FILE)
         self._vectors = VectorIndex(folder)
@@ -78,26 +84,19 @@ class Retriever:
         }
         if cross_encoder is not None:
             self._scorers["cross_encoder"] = CrossEncoderSectionScorer(cross_encoder)
-        self._closing = threading.Lock()
 
-    @classmethod
-    def open_live(
-        cls,
-        builds: Builds,
-        embedder: Embedder,
-        token_vectors: BlobCache,
-        options: RetrievalOptions,
-        cross_encoder: CrossEncoderScorer | None = None,
-    ) -> Self:
-        """Open the build that is served now.
-
-        Raises:
-            IndexNotFound: None is.
-        """
-        live = builds.live_id
-        if live is None:
-            raise IndexNotFound(builds.path(""))
-        return cls(builds.path(live), embedder, token_vectors, options, cross_encoder)
+    @property
+    def fingerprint(self) -> str:
+        """Hash of all that an answer depends on, beside the query: build, options, and the cross-encoder if used."""
+        cross_encoder = self._cross_encoder if self.options.scorer == "cross_encoder" else None
+        return fingerprint(
+            {
+                "version": RETRIEVAL_VERSION,
+                "build": self.manifest.build_id,
+                "options": asdict(self.options),
+                "cross_encoder": cross_encoder and cross_encoder.fingerprint,
+            }
+        )
 
     def search(
         self, query: str, top_k: int | None = None, options: RetrievalOptions | None = None
@@ -110,12 +109,13 @@ class Retriever:
             options: Other options for this query.
 
         Returns:
-            At most ``top_k`` hits; fewer where the corpus has fewer sections, none for a query without a word.
+            At most ``top_k`` hits; fewer where the candidates have fewer sections, none for a query without a word.
         """
         options = options or self.options
         top_k = options.top_k if top_k is None else top_k
-        if not query.strip() or top_k < 1:
+        if top_k < 1 or not lexical_words(query):
             return []
+        query = _encodable(query)
         candidates = find_candidates(query, self._lexical, self._vectors, self._embedder, options)
         sections = self._sections(query, candidates, options, top_k)[:top_k]
         stage1_rank = {doc_id: rank for rank, (doc_id, _) in enumerate(candidates.ranking, start=1)}
@@ -127,13 +127,16 @@ class Retriever:
     def rank_documents(
         self, query: str, options: RetrievalOptions | None = None, vectors: VectorSearch | None = None
     ) -> list[tuple[str, float]]:
-        """All documents that any arm found, best first, with scores that strictly decrease along the ranking.
+        """All documents that any arm found, best first, with scores that decrease strictly along the ranking.
 
         With a scorer, documents with a scored section come first, by their best one; the others follow in the order
         of stage 1. The scores are 1 / rank: only the order means something. ``vectors`` takes the place of the
-        build's vector index, for comparisons.
+        build's vector index, for comparisons. A query without a word finds none.
         """
         options = options or self.options
+        if not lexical_words(query):
+            return []
+        query = _encodable(query)
         candidates = find_candidates(query, self._lexical, vectors or self._vectors, self._embedder, options)
         ranking = [doc_id for doc_id, _ in candidates.ranking]
         if options.scorer != "none":
@@ -156,9 +159,8 @@ class Retriever:
 
     def close(self) -> None:
         """Close the build's files."""
-        with self._closing:
-            self._metadata.close()
-            self._lexical.close()
+        self._metadata.close()
+        self._lexical.close()
 
     def __enter__(self) -> Self:
         return self
@@ -176,9 +178,13 @@ class Retriever:
             raise ValueError(
                 f"scorer {options.scorer!r} is not loaded: open the retriever with a cross_encoder"
             )
-        return rerank_sections(
-            query, self._lexical, candidates, scorer, options.n_candidates, options.rerank_budget
-        )
+        budget = options.rerank_budget and max(options.rerank_budget, top_k)
+        return rerank_sections(query, self._lexical, candidates, scorer, options.n_candidates, budget)
+
+
+def _encodable(query: str) -> str:
+    """The query without lone surrogates, which undecodable bytes of a command line become and no tokenizer takes."""
+    return query.encode("utf-8", "replace").decode("utf-8")
 
 
 def _hit(rank: int, scored: ScoredSection, stage1_rank: int, candidates: Candidates) -> SectionHit:

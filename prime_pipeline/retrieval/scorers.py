@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import takewhile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,7 +64,9 @@ class LateInteractionScorer:
         )
 
     def _weights(self, query: str, spans: Sequence[tuple[int, int]]) -> NDArray[np.float32]:
-        runs = [(match.start(), match.end(), match.group()) for match in _ALPHANUMERIC_RUN.finditer(query)]
+        read_until = max((end for _, end in spans), default=0)  # the encoder may not read all of a long query
+        matches = takewhile(lambda match: match.start() < read_until, _ALPHANUMERIC_RUN.finditer(query))
+        runs = [(match.start(), match.end(), match.group()) for match in matches]
         words = [next((run for start, end, run in runs if start < b and a < end), "") for a, b in spans]
         terms = [(term_words(word) or [""])[0] for word in words]
         idf = self._idf({term for term in terms if term})

@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from prime_pipeline.indexes.lexical import LexicalIndex, StoredSection
 from prime_pipeline.retrieval.stage1 import Candidates
 
+_ROUNDING = 1e-6
+"""Relative difference that float32 arithmetic can make; dividing by so small a deviation would rank noise."""
+
 
 class SectionScorer(Protocol):
     """Scores sections against a query."""
@@ -92,9 +95,11 @@ def rerank_sections(
 
 
 def z_normalised(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Scores with mean 0 and standard deviation 1; all 0 where they do not differ."""
-    deviation = scores.std() if scores.size else 0.0
-    return (scores - scores.mean()) / deviation if deviation > 0 else np.zeros_like(scores)
+    """Scores with mean 0 and standard deviation 1; all 0 where they do not differ by more than rounding."""
+    if scores.size == 0 or np.ptp(scores) <= _ROUNDING * np.abs(scores).max():
+        return np.zeros_like(scores)
+    normalised: NDArray[np.float64] = (scores - scores.mean()) / scores.std()
+    return normalised
 
 
 def best_by_document(sections: Sequence[ScoredSection]) -> list[tuple[str, float]]:

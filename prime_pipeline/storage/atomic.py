@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,13 +14,13 @@ def atomic_path(target: Path) -> Iterator[Path]:
     """Hand out a temporary path beside ``target`` and move it there when the block ends well.
 
     The file is flushed to disk before it gets its name. If the block raises, ``target`` stays as it was and the
-    temporary file is removed.
+    temporary file is removed. A process that is killed leaves one whose name begins with a dot and ends in ``.tmp``.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{target.name[:60]}.", suffix=".tmp", dir=target.parent)
-    os.close(handle)
-    temporary = Path(name)
+    # Not by tempfile, whose files only their owner can read: other users may be meant to read what is published.
+    temporary = target.parent / f".{target.name[:40]}.{uuid.uuid4().hex}.tmp"
     try:
+        temporary.touch(exist_ok=False)
         yield temporary
         sync_file(temporary)
         temporary.replace(target)
@@ -36,8 +36,12 @@ def write_bytes(target: Path, data: bytes) -> None:
 
 
 def write_text(target: Path, text: str) -> None:
-    """Replace ``target`` by ``text`` (UTF-8) atomically and durably."""
-    write_bytes(target, text.encode("utf-8", "surrogatepass"))
+    """Replace ``target`` by ``text`` (UTF-8) atomically and durably.
+
+    Raises:
+        UnicodeEncodeError: The text holds half of a surrogate pair, so nobody could read the file again.
+    """
+    write_bytes(target, text.encode("utf-8"))
 
 
 def sync_file(path: Path) -> None:

@@ -25,7 +25,7 @@ def encode_document(document: Document) -> dict[str, Any]:
 
 
 def decode_document(data: dict[str, Any]) -> Document:
-    """The document that :func:`encode_document` was given. Raises KeyError or TypeError on anything else."""
+    """The document that :func:`encode_document` was given. Raises KeyError, TypeError or ValueError on anything else."""
     return Document(
         doc_id=data["doc_id"],
         title=data["title"],
@@ -39,9 +39,13 @@ def decode_document(data: dict[str, Any]) -> Document:
 
 
 def document_bytes(document: Document, version: str) -> bytes:
-    """The file content for a document: its JSON with schema and content version."""
+    """The file content for a document: its JSON (UTF-8) with schema and content version.
+
+    Raises:
+        UnicodeEncodeError: The document holds half of a surrogate pair, which no text can hold.
+    """
     payload = {"schema_version": SCHEMA_VERSION, "version": version, "document": encode_document(document)}
-    return json.dumps(payload, ensure_ascii=True, indent=None, separators=(",", ":")).encode("ascii")
+    return json.dumps(payload, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
 
 
 def _encode_section(section: Section) -> dict[str, Any]:

@@ -1,25 +1,33 @@
-"""The store of parsed documents: one JSON file each, and a catalogue that says what there is.
+r"""The store of parsed documents: one JSON file each, and a catalogue that says what there is.
 
 The file is durable before the catalogue names its version, so the catalogue never promises what is not there. Any
-number of processes may write different documents at once.
+number of processes may write different documents at once. Half of a surrogate pair (from a file name that is not UTF-8,
+say) cannot be stored: documents that hold one are refused, and in the catalogue it is written out as ``\udc80``.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import sqlite3
-import threading
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
-from prime_pipeline.errors import DocumentChanged, StoreCorrupt
+from prime_pipeline.errors import DocumentChanged, DocumentError, SchemaMismatch, StoreCorrupt
 from prime_pipeline.records import Document
 from prime_pipeline.storage.atomic import write_bytes
-from prime_pipeline.storage.document_json import decode_document, document_bytes, encode_document
+from prime_pipeline.storage.document_json import (
+    SCHEMA_VERSION,
+    decode_document,
+    document_bytes,
+    encode_document,
+)
 from prime_pipeline.storage.fingerprint import fingerprint
-from prime_pipeline.storage.sqlite import open_store
+from prime_pipeline.storage.sqlite import SharedDatabase
+
+_GARBAGE_AGE_S = 3_600.0
+"""A younger file may be one that another process has written and not yet catalogued."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,23 +75,37 @@ class DocumentStore:
 
     Args:
         folder: Where the files and ``catalogue.sqlite`` lie.
+
+    Raises:
+        SchemaMismatch, StoreCorrupt, StoreUnavailable: See
+            :class:`~prime_pipeline.storage.sqlite.SharedDatabase`; methods may raise the last two.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._lock = threading.Lock()
-        self._connection: sqlite3.Connection = open_store(folder / "catalogue.sqlite", _SCHEMA, 1)
+        self._catalogue = SharedDatabase(folder / "catalogue.sqlite", _SCHEMA, 1)
 
     def catalogue(self) -> dict[str, CatalogueEntry]:
         """All entries by document id, in order of id."""
-        with self._lock:
-            rows = self._connection.execute(f"SELECT {_COLUMNS} FROM documents ORDER BY doc_id").fetchall()  # noqa: S608
+        with self._catalogue.reading() as connection:
+            rows = connection.execute(f"SELECT {_COLUMNS} FROM documents ORDER BY doc_id").fetchall()  # noqa: S608
         return {row[0]: CatalogueEntry(*row) for row in rows}
 
     def put(self, document: Document, partition_key: str, source_fingerprint: str) -> CatalogueEntry:
-        """Store a document; returns once it is durable."""
+        """Store a document; returns once it is durable.
+
+        Raises:
+            DocumentError: The document holds half of a surrogate pair.
+        """
         version = document_version(document)
-        write_bytes(self.path(document.doc_id), document_bytes(document, version))
+        try:
+            data = document_bytes(document, version)
+        except UnicodeEncodeError as error:
+            source = _storable(document.source_path)
+            raise DocumentError(
+                source, f"{error.object[error.start]!r} is half of a character: repair the text"
+            ) from error
+        write_bytes(self.path(document.doc_id), data)
         entry = CatalogueEntry(
             doc_id=document.doc_id,
             partition_key=partition_key,
@@ -115,40 +137,38 @@ class DocumentStore:
 
     def catalogue_entry(self, doc_id: str) -> CatalogueEntry | None:
         """The entry of one document, if there is one."""
-        with self._lock:
+        with self._catalogue.reading() as connection:
             query = f"SELECT {_COLUMNS} FROM documents WHERE doc_id = ?"  # noqa: S608
-            row = self._connection.execute(query, (doc_id,)).fetchone()
+            row = connection.execute(query, (_storable(doc_id),)).fetchone()
         return CatalogueEntry(*row) if row else None
 
     def remove(self, doc_ids: Iterable[str]) -> None:
         """Forget documents: first in the catalogue, then their files."""
         gone = list(doc_ids)
-        with self._lock, self._connection:
-            self._connection.execute("BEGIN IMMEDIATE")
-            self._connection.executemany(
-                "DELETE FROM documents WHERE doc_id = ?", [(doc_id,) for doc_id in gone]
+        with self._catalogue.writing() as connection:
+            connection.executemany(
+                "DELETE FROM documents WHERE doc_id = ?", [(_storable(doc_id),) for doc_id in gone]
             )
         for doc_id in gone:
             self.path(doc_id).unlink(missing_ok=True)
 
     def load(self, doc_id: str, version: str) -> Document:
-        """One stored document.
+        """One stored document. If its file cannot be used, the next scan parses the document again.
 
         Raises:
             DocumentChanged: The file is gone or holds another version than the catalogue said.
             StoreCorrupt: The file does not hold what was written.
+            SchemaMismatch: Another version of this program wrote the file.
         """
-        path = self.path(doc_id)
         try:
-            payload = json.loads(path.read_bytes())
-            document, found = decode_document(payload["document"]), payload["version"]
+            document = _read_document(self.path(doc_id), version)
         except FileNotFoundError:
             self._forget_source(doc_id)
             raise DocumentChanged(doc_id) from None
-        except (ValueError, KeyError, TypeError) as error:
+        except (StoreCorrupt, SchemaMismatch):
             self._forget_source(doc_id)
-            raise StoreCorrupt(path, str(error)) from error
-        if found != version or document.doc_id != doc_id:
+            raise
+        if document is None or document.doc_id != doc_id:
             raise DocumentChanged(doc_id)
         return document
 
@@ -162,9 +182,14 @@ class DocumentStore:
         return frozenset(path.name for path in self._folder.glob("*/*.json"))
 
     def collect_garbage(self) -> int:
-        """Remove files of documents that are not catalogued, and temporary files of killed runs; returns how many."""
+        """Remove files of documents that are not catalogued, and temporary files of killed runs; returns how many.
+
+        Files of the last hour stay: another process may be about to catalogue them.
+        """
+        files = {path: path.stat().st_mtime for path in self._folder.glob("*/*")}
         kept = {self.path(doc_id).name for doc_id in self.catalogue()}
-        stale = [path for path in self._folder.glob("*/*") if path.name not in kept]
+        oldest_kept = time.time() - _GARBAGE_AGE_S
+        stale = [path for path, changed in files.items() if path.name not in kept and changed < oldest_kept]
         for path in stale:
             path.unlink(missing_ok=True)
         return len(stale)
@@ -176,19 +201,35 @@ class DocumentStore:
 
     def close(self) -> None:
         """Close the catalogue."""
-        self._connection.close()
+        self._catalogue.close()
 
     def _forget_source(self, doc_id: str) -> None:
         """Have the next scan parse the document again, whatever its source looks like."""
-        with self._lock:
-            self._connection.execute(
-                "UPDATE documents SET source_fingerprint = NULL WHERE doc_id = ?", (doc_id,)
-            )
+        forget = "UPDATE documents SET source_fingerprint = NULL WHERE doc_id = ?"
+        with self._catalogue.writing() as connection:
+            connection.execute(forget, (_storable(doc_id),))
 
     def _upsert(self, entry: CatalogueEntry) -> None:
         marks = ", ".join("?" * len(fields(CatalogueEntry)))
-        with self._lock:
-            self._connection.execute(
-                f"INSERT OR REPLACE INTO documents ({_COLUMNS}) VALUES ({marks})",  # noqa: S608
-                astuple(entry),
-            )
+        values = [_storable(value) if isinstance(value, str) else value for value in astuple(entry)]
+        with self._catalogue.writing() as connection:
+            connection.execute(f"INSERT OR REPLACE INTO documents ({_COLUMNS}) VALUES ({marks})", values)  # noqa: S608
+
+
+def _read_document(path: Path, version: str) -> Document | None:
+    """The document in a file; None if it is another version of it than was asked for."""
+    try:
+        payload = json.loads(path.read_bytes())
+        if payload["schema_version"] != SCHEMA_VERSION:
+            raise SchemaMismatch(path, payload["schema_version"], SCHEMA_VERSION)
+        document = decode_document(payload["document"])
+        if payload["version"] != document_version(document):
+            raise StoreCorrupt(path, "its content does not have the hash that was written with it")
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise StoreCorrupt(path, str(error)) from error
+    return document if payload["version"] == version else None
+
+
+def _storable(text: str) -> str:
+    """Text that SQLite takes: lone halves of surrogate pairs written out."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -7,9 +7,12 @@ import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
+from prime_pipeline.errors import IndexCorrupt
 from prime_pipeline.records import DocumentMetadata
 from prime_pipeline.storage.atomic import atomic_path
+from prime_pipeline.storage.sqlite import errors_as, open_finished
 
 _SCHEMA = """
 CREATE TABLE corpus (n_documents INTEGER NOT NULL);
@@ -36,21 +39,24 @@ def write_metadata(
 
 
 class MetadataFile:
-    """Reads what :func:`write_metadata` wrote. Safe for several threads."""
+    """Reads what :func:`write_metadata` wrote. Safe for several threads.
+
+    Attributes:
+        n_documents: Documents in the file.
+
+    Raises:
+        IndexCorrupt: The file is missing or damaged; methods may raise it too.
+    """
 
     def __init__(self, path: Path) -> None:
+        self._path = path
         self._lock = threading.Lock()
-        self._connection = sqlite3.connect(
-            f"file:{path}?mode=ro&immutable=1", uri=True, check_same_thread=False
-        )
-        self.n_documents = int(self._connection.execute("SELECT n_documents FROM corpus").fetchone()[0])
+        self._connection = open_finished(path, IndexCorrupt)
+        self.n_documents: int = self._rows("SELECT n_documents FROM corpus")[0][0]
 
     def documents(self) -> Iterator[DocumentMetadata]:
         """All documents' metadata in order of id."""
-        with self._lock:
-            rows = self._connection.execute(
-                "SELECT doc_id, terms, headings, text FROM documents ORDER BY doc_id"
-            ).fetchall()
+        rows = self._rows("SELECT doc_id, terms, headings, text FROM documents ORDER BY doc_id")
         for doc_id, terms, headings, text in rows:
             yield DocumentMetadata(
                 doc_id=doc_id,
@@ -61,23 +67,22 @@ class MetadataFile:
 
     def doc_ids(self) -> list[str]:
         """Ids of all documents, in order."""
-        with self._lock:
-            return [
-                row[0] for row in self._connection.execute("SELECT doc_id FROM documents ORDER BY doc_id")
-            ]
+        return [row[0] for row in self._rows("SELECT doc_id FROM documents ORDER BY doc_id")]
 
     def document_frequencies(self, terms: Iterable[str]) -> dict[str, int]:
         """In how many documents each term occurs; 0 for unknown ones."""
         found = dict.fromkeys(terms, 0)
-        with self._lock:
-            for term in found:
-                row = self._connection.execute(
-                    "SELECT document_frequency FROM terms WHERE term = ?", (term,)
-                ).fetchone()
-                if row:
-                    found[term] = row[0]
+        for term in found:
+            # As bytes, because sqlite3 refuses a string with half of a surrogate pair, and a query may hold anything.
+            key = term.encode("utf-8", "surrogatepass")
+            for row in self._rows("SELECT document_frequency FROM terms WHERE term = CAST(? AS TEXT)", key):
+                found[term] = row[0]
         return found
 
     def close(self) -> None:
         """Close the file."""
         self._connection.close()
+
+    def _rows(self, query: str, *parameters: bytes) -> list[tuple[Any, ...]]:
+        with self._lock, errors_as(self._path, IndexCorrupt):
+            return self._connection.execute(query, parameters).fetchall()

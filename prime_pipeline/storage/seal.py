@@ -54,9 +54,10 @@ def read_seal(path: Path) -> SealedCorpus:
         payload = json.loads(path.read_text(encoding="ascii"))
         if payload["schema_version"] != SCHEMA_VERSION:
             raise SchemaMismatch(path, payload["schema_version"], SCHEMA_VERSION)
-        return SealedCorpus(
-            payload["version"], tuple((doc_id, version) for doc_id, version in payload["documents"])
-        )
+        documents = tuple((doc_id, version) for doc_id, version in payload["documents"])
+        if payload["version"] != fingerprint(documents):
+            raise StoreCorrupt(path, "its documents do not have the hash that was written with them")
+        return SealedCorpus(payload["version"], documents)
     except FileNotFoundError:
         raise EmptyCorpus(path) from None
     except (ValueError, KeyError, TypeError) as error:

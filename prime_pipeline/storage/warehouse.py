@@ -1,7 +1,8 @@
 """The warehouse: a DuckDB file, published as a snapshot.
 
 DuckDB takes one writer and then locks readers out, so a new file is built beside the old one and renamed over it:
-readers never wait and never block.
+readers never wait and never block. (DuckDB keeps one instance per path in a process: whoever opens the new snapshot beside
+an old one that is still open there gets the old one. Other processes get the new one.)
 """
 
 from __future__ import annotations
@@ -29,11 +30,13 @@ def publish_warehouse(
         path: The DuckDB file.
         tables: Columns and rows by table name.
         fingerprint: Of what the snapshot is made of, kept in the table ``provenance``.
+
+    Half of a surrogate pair, which no UTF-8 text can hold, becomes a question mark.
     """
     import duckdb
 
     counts = {}
-    with atomic_path(path) as temporary, tempfile.TemporaryDirectory(dir=path.parent) as folder:
+    with atomic_path(path) as temporary, tempfile.TemporaryDirectory() as folder:
         temporary.unlink()  # DuckDB wants to make the file itself
         connection = duckdb.connect(str(temporary))
         try:
@@ -52,16 +55,14 @@ def warehouse_fingerprint(path: Path) -> str | None:
 
     if not path.is_file():
         return None
-    try:
-        connection = duckdb.connect(str(path), read_only=True)
-    except duckdb.Error:
-        return None
-    try:
-        row = connection.execute("SELECT schema_version, fingerprint FROM provenance").fetchone()
-    except duckdb.Error:
-        return None
-    finally:
-        connection.close()
+    # Attached to an instance of its own: see the module's docstring.
+    with duckdb.connect() as connection:
+        try:
+            quoted = str(path).replace("'", "''")
+            connection.execute(f"ATTACH '{quoted}' AS snapshot (READ_ONLY)")
+            row = connection.execute("SELECT schema_version, fingerprint FROM snapshot.provenance").fetchone()
+        except duckdb.Error:
+            return None
     return str(row[1]) if row and row[0] == SCHEMA_VERSION else None
 
 
@@ -71,9 +72,9 @@ def _write_table(
     # Through a file of JSON lines: DuckDB reads it in bulk, where an INSERT per row costs about a millisecond.
     path = folder / f"{name}.jsonl"
     n_rows = 0
-    with path.open("w", encoding="utf-8") as file:
+    with path.open("w", encoding="utf-8", errors="replace", newline="\n") as file:
         for row in rows:
-            file.write(json.dumps(row, ensure_ascii=True) + "\n")
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
             n_rows += 1
     definition = ", ".join(f"{column} {kind}" for column, kind in columns.items())
     connection.execute(f"CREATE TABLE {name} ({definition})")

@@ -1,0 +1,201 @@
+"""The refresh job from corpus to published index, in a persistent instance."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import dagster as dg
+import duckdb
+import pytest
+
+from prime_pipeline.defs.documents import RAW_DOCUMENTS
+from prime_pipeline.defs.instance import open_instance
+from prime_pipeline.defs.runs import RefreshSummary, run_refresh
+from prime_pipeline.errors import EmptyCorpus, PrimeError, TooManyRemovals
+from prime_pipeline_tests.defs.conftest import PAGES, OpenWorkspace
+
+
+def partitions(workspace_home: Path) -> tuple[set[str], set[str]]:
+    """(partition keys, keys with a materialisation) as the UI would show them."""
+    with dg.DagsterInstance.from_config(str(workspace_home / "dagster")) as instance:
+        return set(instance.get_dynamic_partitions("documents")), instance.get_materialized_partitions(RAW_DOCUMENTS)
+
+
+def n_events(workspace_home: Path) -> int:
+    with dg.DagsterInstance.from_config(str(workspace_home / "dagster")) as instance:
+        records = instance.fetch_materializations(RAW_DOCUMENTS, limit=1_000).records
+        return len(records)
+
+
+def changed(summary: RefreshSummary) -> dict[str, int]:
+    return {name: step["changed"] for name, step in summary.steps.items()}
+
+
+def test_a_first_refresh_publishes_everything(open_workspace: OpenWorkspace) -> None:
+    workspace = open_workspace()
+    summary = run_refresh(workspace)
+    assert sorted(summary.scan["added"]) == sorted(PAGES)
+    assert not summary.is_partial
+    published = summary.steps["offline/published_index"]
+    assert (published["documents"], published["vectors"]) == (len(PAGES), len(PAGES))
+    changes = changed(summary)
+    assert changes.pop("retrieval_runs") == 0  # no queries are configured
+    assert min(changes.values()) > 0
+    keys, materialised = partitions(workspace.home.root)
+    assert len(keys) == len(PAGES)
+    assert keys == materialised
+    with workspace.retriever() as retriever:
+        hit = retriever.search("exponential backoff")[0]
+    assert (hit.doc_id, hit.heading_path) == ("more.md", ("Retries",))
+    assert (hit.start_line, hit.source_path) == (3, "more.md")
+
+
+def test_a_refresh_with_nothing_to_do_changes_and_logs_nothing(open_workspace: OpenWorkspace) -> None:
+    run_refresh(open_workspace())
+    workspace = open_workspace()
+    before = n_events(workspace.home.root)
+    summary = run_refresh(workspace)
+    assert set(changed(summary).values()) == {0}
+    assert summary.scan["unchanged"] == len(PAGES)
+    assert n_events(workspace.home.root) == before
+    assert workspace.embedder.texts_encoded == []  # type: ignore[attr-defined]
+
+
+def test_one_changed_document_costs_one_event_and_its_own_embedding(open_workspace: OpenWorkspace, corpus: Path) -> None:
+    run_refresh(open_workspace())
+    before = n_events(open_workspace().home.root)
+    page = corpus / "guide" / "partitions.md"
+    page.write_text(page.read_text() + "\n## Buckets\n\nHashes of ids.\n")
+    workspace = open_workspace()
+    summary = run_refresh(workspace)
+    assert summary.scan["changed"] == ["guide/partitions.md"]
+    assert n_events(workspace.home.root) == before + 1
+    assert summary.steps["offline/lexical_index"]["documents_written"] <= len(PAGES)
+    encoded = workspace.embedder.texts_encoded  # type: ignore[attr-defined]
+    assert summary.steps["offline/vector_index"]["encoded"] == len(encoded)
+    assert any("Buckets" in text for text in encoded)
+    with workspace.retriever() as retriever:
+        assert retriever.search("buckets hashes")[0].heading_path == ("Buckets",)
+
+
+def test_a_removed_document_leaves_every_store(open_workspace: OpenWorkspace, corpus: Path) -> None:
+    run_refresh(open_workspace())
+    (corpus / "notes.txt").unlink()
+    workspace = open_workspace()
+    summary = run_refresh(workspace)
+    assert summary.scan["removed"] == ["notes.txt"]
+    keys, _ = partitions(workspace.home.root)
+    assert "notes.txt" not in keys
+    with workspace.retriever() as retriever:
+        assert retriever.search("loose notes about backfills and lineage") == [] or all(
+            hit.doc_id != "notes.txt" for hit in retriever.search("loose notes about backfills and lineage")
+        )
+    connection = duckdb.connect(str(workspace.home.warehouse), read_only=True)
+    assert connection.execute("SELECT count(*) FROM documents WHERE doc_id = 'notes.txt'").fetchone() == (0,)
+    connection.close()
+
+
+def test_an_unreadable_file_fails_alone_and_comes_up_again(open_workspace: OpenWorkspace, corpus: Path) -> None:
+    (corpus / "bad.md").write_bytes(b"# Title\n\n\xff\xfe\xfa stray\x80 bytes")
+    (corpus / "empty.md").write_bytes(b"")
+    workspace = open_workspace()
+    summary = run_refresh(workspace)
+    assert set(summary.scan["failed"]) == {"bad.md", "empty.md"}
+    assert "every_source_is_readable" in summary.failed_checks
+    assert summary.is_partial
+    assert summary.steps["offline/published_index"]["documents"] == len(PAGES)
+    keys, materialised = partitions(workspace.home.root)
+    assert keys - materialised == {"bad.md", "empty.md"}  # shown as missing, not hidden
+
+    (corpus / "bad.md").write_text("# Repaired\n\nNow it reads.\n")
+    (corpus / "empty.md").unlink()
+    summary = run_refresh(open_workspace())
+    assert summary.scan["added"] == ["bad.md"]
+    assert not summary.scan["failed"]
+
+
+def test_a_file_that_becomes_unreadable_is_served_from_before(open_workspace: OpenWorkspace, corpus: Path) -> None:
+    run_refresh(open_workspace())
+    (corpus / "more.md").write_bytes(b"\x00\x01\x02")
+    workspace = open_workspace()
+    summary = run_refresh(workspace)
+    assert summary.scan["served_from_before"] == ["more.md"]
+    with workspace.retriever() as retriever:
+        assert retriever.search("exponential backoff")[0].doc_id == "more.md"
+
+
+def test_an_emptied_folder_removes_nothing_unless_allowed(open_workspace: OpenWorkspace, corpus: Path) -> None:
+    first = run_refresh(open_workspace())
+    shutil.rmtree(corpus / "guide")
+    with pytest.raises(TooManyRemovals, match="--allow-removals"):
+        run_refresh(open_workspace())
+    workspace = open_workspace()
+    assert workspace.builds("offline").live_id == first.steps["offline/published_index"]["build"]
+    summary = run_refresh(workspace, allow_removals=True)
+    assert summary.steps["offline/published_index"]["documents"] == len(PAGES) - 2
+
+
+def test_a_failing_run_leaves_what_was_published(open_workspace: OpenWorkspace, corpus: Path, tmp_path: Path) -> None:
+    served = run_refresh(open_workspace()).steps["offline/published_index"]["build"]
+    corpus.rename(tmp_path / "unmounted")
+    with pytest.raises(PrimeError, match="does not exist"):
+        run_refresh(open_workspace())
+    workspace = open_workspace()
+    assert workspace.builds("offline").live_id == served
+    with workspace.retriever() as retriever:
+        assert retriever.search("pip")
+    with open_instance(workspace.home) as instance:
+        assert instance.get_runs(limit=1)[0].status == dg.DagsterRunStatus.FAILURE
+
+
+def test_a_corpus_without_documents_says_so(open_workspace: OpenWorkspace, tmp_path: Path) -> None:
+    (tmp_path / "hollow").mkdir()
+    with pytest.raises(EmptyCorpus, match="holds no readable document"):
+        run_refresh(open_workspace(corpus=str(tmp_path / "hollow")))
+
+
+def test_losing_dagsters_storage_costs_history_only(open_workspace: OpenWorkspace) -> None:
+    workspace = open_workspace()
+    run_refresh(workspace)
+    shutil.rmtree(workspace.home.dagster)
+    workspace = open_workspace()
+    summary = run_refresh(workspace)
+    assert set(changed(summary).values()) == {0}
+    keys, materialised = partitions(workspace.home.root)
+    assert len(keys) == len(PAGES)
+    assert keys == materialised
+    assert workspace.embedder.texts_encoded == []  # type: ignore[attr-defined]
+
+
+def test_configured_queries_are_evaluated_once_per_build(
+    open_workspace: OpenWorkspace, tmp_path: Path
+) -> None:
+    queries = tmp_path / "queries.jsonl"
+    lines = [{"query": "exponential backoff", "relevant": "more.md"}, {"query": "slugs", "relevant": "guide/partitions.md"}]
+    queries.write_text("\n".join(map(json.dumps, lines)) + "\n")
+    systems = ("bm25", "paper_literal", "stage1", "default")
+    summary = run_refresh(open_workspace(queries=str(queries), evaluate=systems))
+    assert summary.evaluation is not None
+    assert set(summary.evaluation.systems) == set(systems)
+    assert summary.evaluation.systems["bm25"].means["mrr"] == 1.0
+    assert summary.steps["retrieval_runs"]["bm25 mrr"] == 1.0
+    again = run_refresh(open_workspace(queries=str(queries), evaluate=systems))
+    assert again.steps["retrieval_runs"]["changed"] == 0
+
+
+def test_events_carry_counts_and_no_running_text(open_workspace: OpenWorkspace) -> None:
+    workspace = open_workspace()
+    run_refresh(workspace)
+    with open_instance(workspace.home) as instance:
+        records = instance.fetch_materializations(RAW_DOCUMENTS, limit=100).records
+        texts = [json.dumps(r.event_log_entry.to_json()) if hasattr(r.event_log_entry, "to_json") else "" for r in records]
+        every = [
+            str(m.value)
+            for r in records
+            if r.asset_materialization
+            for m in r.asset_materialization.metadata.values()
+        ]
+    assert texts
+    assert not [value for value in every if "Exponential" in value or "Clone it" in value]
