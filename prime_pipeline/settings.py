@@ -259,7 +259,7 @@ def _read_file(path: Path) -> dict[str, Any]:
     """A settings file, with its relative paths made absolute: they are relative to the file."""
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SettingsError(f"{path} cannot be read: {error}") from error

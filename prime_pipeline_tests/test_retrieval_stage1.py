@@ -23,9 +23,9 @@ ALL_ARMS = RetrievalOptions().arms
 def bench(tmp_path: Path) -> Bench:
     bench = Bench(tmp_path)
     bench.publish(
-        make_document("a", ("Bread", "How to bake bread with yeast."), ("Ovens", "Heat the oven."), title="Baking"),
-        make_document("b", ("Engines", "An engine burns fuel."), ("Bread", "No bread in engines."), title="Cars"),
-        make_document("c", ("Stars", "A star shines at night."), title="Sky"),
+        make_document("a", "Bread: How to bake bread with yeast.", "Ovens: Heat the oven.", title="Baking"),
+        make_document("b", "Engines: An engine burns fuel.", "Bread: No bread in engines.", title="Cars"),
+        make_document("c", "Stars: A star shines at night.", title="Sky"),
     )
     return bench
 
@@ -67,7 +67,7 @@ def test_an_arm_contributes_no_more_than_its_depth(bench: Bench) -> None:
 def random_document(number: int, source: random.Random) -> Document:
     words = ["ant", "bee", "cat", "dog", "elk", "fox"]
     sections = [
-        (" ".join(source.choices(words, k=2)), " ".join(source.choices(words, k=source.randint(1, 30))))
+        f"{' '.join(source.choices(words, k=2))}: {' '.join(source.choices(words, k=source.randint(1, 30)))}"
         for _ in range(source.randint(1, 5))
     ]
     return make_document(f"d{number:02}", *sections)
@@ -92,7 +92,7 @@ def test_best_sections_agree_with_a_slow_second_implementation(tmp_path: Path, s
 
 def test_equal_sections_are_in_order_of_id(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
-    bench.publish(*(make_document(doc_id, ("Same", "same words"), title="Same") for doc_id in "cab"))
+    bench.publish(*(make_document(doc_id, "Same: same words", title="Same") for doc_id in "cab"))
     lexical = LexicalIndex(bench.live() / LEXICAL_FILE)
     found = best_sections_by_document(lexical, lexical.score_sections("words"), 10)
     assert [doc_id for doc_id, _ in found] == ["a", "b", "c"]

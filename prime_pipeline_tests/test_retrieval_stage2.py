@@ -1,0 +1,143 @@
+"""Stage 2: the cheap order, the budget, the mixture of scores, and ties."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from prime_pipeline.indexes.builds import LEXICAL_FILE
+from prime_pipeline.indexes.lexical import LexicalIndex, StoredSection
+from prime_pipeline.retrieval.stage1 import Candidates
+from prime_pipeline.retrieval.stage2 import (
+    ScoredSection,
+    best_by_document,
+    cheap_order,
+    order_sections,
+    rerank_sections,
+    z_normalised,
+)
+from prime_pipeline_tests.builds import Bench
+from prime_pipeline_tests.documents import make_document
+
+
+class LengthScorer:
+    """Implements ``SectionScorer``: a section's score is the length of its text; remembers what it was asked."""
+
+    name = "length"
+
+    def __init__(self, *, adds_lexical_score: bool = False) -> None:
+        self.adds_lexical_score = adds_lexical_score
+        self.scored: list[tuple[str, int]] = []
+
+    def score(self, query: str, sections: Sequence[StoredSection]) -> NDArray[np.float64]:
+        self.scored = [(section.doc_id, section.ordinal) for section in sections]
+        return np.array([float(len(section.text)) for section in sections])
+
+
+class ConstantScorer(LengthScorer):
+    """Finds all sections equally good."""
+
+    def score(self, query: str, sections: Sequence[StoredSection]) -> NDArray[np.float64]:
+        return np.full(len(sections), 0.1)
+
+
+@pytest.fixture
+def lexical(tmp_path: Path) -> LexicalIndex:
+    bench = Bench(tmp_path)
+    bench.publish(
+        make_document("a", "One: bread bread bread", "Two: nothing here", "Three: bread and butter and jam"),
+        make_document("b", "One: salt", "Two: pepper"),
+        make_document("c", "One: bread is the only word of c that counts"),
+    )
+    return LexicalIndex(bench.live() / LEXICAL_FILE)
+
+
+def candidates(lexical: LexicalIndex, *ranking: str, query: str = "bread") -> Candidates:
+    return Candidates([(doc_id, 1.0) for doc_id in ranking], {}, lexical.score_sections(query))
+
+
+def names(lexical: LexicalIndex, ordered: Sequence[tuple[int, float]]) -> list[str]:
+    found = [lexical.stored_section(position) for position, _ in ordered]
+    return [f"{section.doc_id}{section.ordinal}" for section in found]
+
+
+def test_the_cheap_order_is_by_bm25_then_stage_1_then_ordinal(lexical: LexicalIndex) -> None:
+    ordered = cheap_order(lexical, candidates(lexical, "b", "c", "a"), 30)
+    assert names(lexical, ordered) == ["a1", "a3", "c1", "b1", "b2", "a2"]
+    scores = [score for _, score in ordered]
+    assert scores == sorted(scores, reverse=True)
+    assert scores[3:] == [0.0, 0.0, 0.0]
+
+
+def test_only_the_first_candidates_count(lexical: LexicalIndex) -> None:
+    assert names(lexical, cheap_order(lexical, candidates(lexical, "b", "c", "a"), 2)) == ["c1", "b1", "b2"]
+    assert cheap_order(lexical, candidates(lexical), 30) == []
+
+
+def test_without_a_scorer_the_cheap_order_stands(lexical: LexicalIndex) -> None:
+    hits = order_sections(lexical, candidates(lexical, "a", "c"), 30, 2)
+    assert [(hit.section.doc_id, hit.section.ordinal) for hit in hits] == [("a", 1), ("a", 3)]
+    assert all(hit.signals == {"section_bm25": hit.score} for hit in hits)
+
+
+@pytest.mark.parametrize(("budget", "n_scored"), [(1, 1), (3, 3), (100, 6), (0, 6)])
+def test_the_budget_bounds_what_is_scored(lexical: LexicalIndex, budget: int, n_scored: int) -> None:
+    scorer = LengthScorer()
+    found = candidates(lexical, "b", "c", "a")
+    hits = rerank_sections("bread", lexical, found, scorer, 30, budget)
+    cheap = [lexical.stored_section(position) for position, _ in cheap_order(lexical, found, 30)]
+    assert scorer.scored == [(section.doc_id, section.ordinal) for section in cheap[:n_scored]]
+    assert [hit.score for hit in hits] == sorted((float(len(s.text)) for s in cheap[:n_scored]), reverse=True)
+
+
+def test_a_scorer_may_be_mixed_with_bm25(lexical: LexicalIndex) -> None:
+    found = candidates(lexical, "b", "c", "a")
+    hits = rerank_sections("bread", lexical, found, LengthScorer(adds_lexical_score=True), 30, 0)
+    bm25 = np.array([hit.signals["section_bm25"] for hit in hits])
+    length = np.array([hit.signals["length"] for hit in hits])
+    assert length == pytest.approx([len(hit.section.text) for hit in hits])
+    expected = (bm25 - bm25.mean()) / bm25.std() + (length - length.mean()) / length.std()
+    assert [hit.score for hit in hits] == pytest.approx(expected)
+
+
+def test_ties_are_in_order_of_document_and_ordinal(lexical: LexicalIndex) -> None:
+    hits = rerank_sections("bread", lexical, candidates(lexical, "c", "b", "a"), ConstantScorer(), 30, 0)
+    order = [(hit.section.doc_id, hit.section.ordinal) for hit in hits]
+    assert order == [("a", 1), ("a", 2), ("a", 3), ("b", 1), ("b", 2), ("c", 1)]
+
+
+def test_nothing_to_score_gives_nothing(lexical: LexicalIndex) -> None:
+    scorer = LengthScorer(adds_lexical_score=True)
+    assert rerank_sections("bread", lexical, candidates(lexical), scorer, 30, 48) == []
+
+
+@pytest.mark.parametrize(
+    "scores", [[], [3.0], [0.0, 0.0], [0.1, 0.1, 0.1], [0.1, 0.1 + 1e-12, 0.1], [-5.0, -5.0 - 1e-9]]
+)
+def test_scores_that_do_not_differ_are_normalised_to_zero(scores: list[float]) -> None:
+    assert z_normalised(np.array(scores)).tolist() == [0.0] * len(scores)
+
+
+@given(st.lists(st.integers(-1000, 1000), min_size=2).filter(lambda scores: len(set(scores)) > 1))
+def test_normalised_scores_keep_their_order(scores: list[int]) -> None:
+    normalised = z_normalised(np.array(scores, dtype=np.float64))
+    assert normalised.mean() == pytest.approx(0, abs=1e-9)
+    assert normalised.std() == pytest.approx(1)
+    assert np.array_equal(np.argsort(normalised, kind="stable"), np.argsort(scores, kind="stable"))
+
+
+def scored(doc_id: str, ordinal: int, score: float) -> ScoredSection:
+    section = StoredSection(doc_id, ordinal, doc_id, (), "", 0, doc_id, None, None)
+    return ScoredSection(section, score, {})
+
+
+def test_a_document_is_as_good_as_its_best_section() -> None:
+    sections = [scored("b", 1, 2.0), scored("a", 1, -1.0), scored("b", 2, 5.0), scored("c", 1, 5.0)]
+    assert best_by_document(sections) == [("b", 5.0), ("c", 5.0), ("a", -1.0)]
+    assert best_by_document([]) == []

@@ -1,0 +1,69 @@
+"""The metadata file."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from prime_pipeline.errors import IndexCorrupt
+from prime_pipeline.records import DocumentMetadata
+from prime_pipeline.storage.metadata_file import MetadataFile, write_metadata
+
+METADATA = [
+    DocumentMetadata(
+        "b", (("wort", 1.25), ("äther", 0.1 + 0.2)), ((1, "Top"), (2, "Über \N{GRINNING FACE}")), "B text"
+    ),
+    DocumentMetadata("a", (), (), ""),
+]
+FREQUENCIES = {"wort": 2, "äther": 1, "it's": 1}
+
+
+def test_round_trip_in_order_of_id(tmp_path: Path) -> None:
+    write_metadata(tmp_path / "m.sqlite", METADATA, FREQUENCIES)
+    file = MetadataFile(tmp_path / "m.sqlite")
+    assert list(file.documents()) == METADATA[::-1]
+    assert (file.doc_ids(), file.n_documents) == (["a", "b"], 2)
+    file.close()
+
+
+def test_equal_input_gives_equal_bytes(tmp_path: Path) -> None:
+    write_metadata(tmp_path / "1", METADATA, FREQUENCIES)
+    write_metadata(tmp_path / "2", METADATA[::-1], dict(reversed(FREQUENCIES.items())))
+    assert (tmp_path / "1").read_bytes() == (tmp_path / "2").read_bytes()
+    write_metadata(tmp_path / "2", METADATA[:1], FREQUENCIES)
+    assert (tmp_path / "1").read_bytes() != (tmp_path / "2").read_bytes()
+
+
+def test_unknown_terms_occur_in_no_document(tmp_path: Path) -> None:
+    write_metadata(tmp_path / "m", METADATA, FREQUENCIES)
+    file = MetadataFile(tmp_path / "m")
+    wanted = ["wort", "unknown", "\ud800", "", "it's", "a\0b"]
+    assert file.document_frequencies(wanted) == dict.fromkeys(wanted, 0) | {"wort": 2, "it's": 1}
+    file.close()
+
+
+def test_threads_share_one_reader(tmp_path: Path) -> None:
+    frequencies = {f"term{i}": i for i in range(300)}
+    write_metadata(tmp_path / "m", METADATA, frequencies)
+    file = MetadataFile(tmp_path / "m")
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(lambda _: file.document_frequencies(frequencies), range(16)))
+    assert results == [frequencies] * 16
+    file.close()
+
+
+def test_no_documents(tmp_path: Path) -> None:
+    write_metadata(tmp_path / "m", [], {})
+    file = MetadataFile(tmp_path / "m")
+    assert (list(file.documents()), file.doc_ids(), file.n_documents) == ([], [], 0)
+    file.close()
+
+
+def test_missing_and_damaged_files_are_named(tmp_path: Path) -> None:
+    (tmp_path / "damaged").write_bytes(b"x" * 4_096)
+    (tmp_path / "empty").touch()
+    for name in ("missing", "damaged", "empty"):
+        with pytest.raises(IndexCorrupt, match=f"{name} is damaged"):
+            MetadataFile(tmp_path / name)
