@@ -14,15 +14,14 @@ import time
 from pathlib import Path
 
 from prime_pipeline.corpus.scan import scan
-from prime_pipeline.corpus.source import open_corpus
+from prime_pipeline.corpus.source import INSTALLED, open_corpus
 from prime_pipeline.datasets.queries import load_query_set
 from prime_pipeline.indexes.vectors import ExactVectors
 from prime_pipeline.refresh.evaluation import EvaluationReport, evaluate_build, paper_literal_vectors
-from prime_pipeline.settings import INSTALLED, load_settings
+from prime_pipeline.retrieval.comparison import SYSTEMS
+from prime_pipeline.settings import load_settings
 from prime_pipeline.storage.seal import seal_corpus
 from prime_pipeline.workspace import Workspace
-
-SYSTEMS = ("bm25", "paper_literal", "stage1", "default")
 
 
 def corpora() -> dict[str, str]:
@@ -65,7 +64,10 @@ def main() -> None:
             report, n_documents, n_sections = evaluated(known[name], Path(home))
         values = " | ".join(f"{report.systems[system].means['ndcg@5']:.3f}" for system in SYSTEMS)
         seconds = time.monotonic() - started
-        print(f"| {name} | {n_documents:,} | {n_sections:,} | {report.n_queries} | {values} | {seconds:.0f} |", flush=True)
+        print(
+            f"| {name} | {n_documents:,} | {n_sections:,} | {report.n_queries} | {values} | {seconds:.0f} |",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -53,8 +53,10 @@ def demo(home: HomeOption = None, as_json: JsonOption = False) -> None:
     Everything goes through Dagster into a home of its own (demo/ below PRIME_HOME). Needs no network and no key.
     """
     with _reporting(as_json) as console:
+        from prime_pipeline.corpus.source import INSTALLED
         from prime_pipeline.models.location import EMBEDDED_MODEL
-        from prime_pipeline.settings import INSTALLED, load_settings
+        from prime_pipeline.retrieval.comparison import SYSTEMS
+        from prime_pipeline.settings import load_settings
 
         main_home = load_settings({"home": home}).stored
         settings = {
@@ -62,7 +64,7 @@ def demo(home: HomeOption = None, as_json: JsonOption = False) -> None:
             "cache_home": main_home.cache_root,
             "corpus": INSTALLED,
             "queries": INSTALLED,
-            "evaluate": ("bm25", "paper_literal", "stage1", "default"),
+            "evaluate": SYSTEMS,
             "profile": "embedded",
             "embedder": EMBEDDED_MODEL,
         }
@@ -277,6 +279,7 @@ def _reporting(as_json: bool) -> Iterator[Console]:
     """Turn what a user can act on into a message and an exit code; anything else is a fault and shows its trace."""
     from rich.console import Console
 
+    from prime_pipeline.console import message
     from prime_pipeline.errors import PrimeError
 
     console = Console(highlight=False)
@@ -286,9 +289,7 @@ def _reporting(as_json: bool) -> Iterator[Console]:
         if as_json:
             _print_json({"error": type(error).__name__, "message": str(error)})
         else:
-            Console(stderr=True, highlight=False).print(
-                f"[bold red]error:[/] {_escaped(str(error))}", soft_wrap=True
-            )
+            Console(stderr=True).print(message("error:", str(error), "bold red"), soft_wrap=True)
         raise typer.Exit(EXIT_FAILED) from None
     except KeyboardInterrupt:
         raise typer.Exit(EXIT_INTERRUPTED) from None
@@ -345,7 +346,7 @@ def _summary_fields(summary: RefreshSummary) -> dict[str, Any]:
 
 
 def _show_refresh(console: Console, summary: RefreshSummary) -> None:
-    from prime_pipeline.console import counts_table, measures_table
+    from prime_pipeline.console import counts_table, measures_table, message
 
     fields = _summary_fields(summary)
     published = summary.steps["offline/published_index"]
@@ -357,16 +358,14 @@ def _show_refresh(console: Console, summary: RefreshSummary) -> None:
     }
     console.print(counts_table("Refresh", counts))
     for source, reason in list(fields["failed"].items())[:20]:
-        console.print(f"[yellow]failed:[/] {_escaped(source)}: {_escaped(reason)}", soft_wrap=True)
+        console.print(message("failed:", f"{source}: {reason}"), soft_wrap=True)
     for source, warning in summary.scan["warnings"][:20]:
-        console.print(f"[yellow]note:[/] {_escaped(source)}: {_escaped(warning)}", soft_wrap=True)
+        console.print(message("note:", f"{source}: {warning}"), soft_wrap=True)
     for name, step in summary.steps.items():
         if "notes" in step:
-            console.print(
-                f"[dim]{name}: {_escaped(str(step['notes']).removeprefix('* '))}[/]", soft_wrap=True
-            )
+            console.print(message(f"{name}:", str(step["notes"]).removeprefix("* "), "dim"), soft_wrap=True)
     for check in summary.failed_checks:
-        console.print(f"[yellow]check did not pass:[/] {check}")
+        console.print(message("check did not pass:", check), soft_wrap=True)
     if summary.evaluation:
         measures = {name: run.means for name, run in summary.evaluation.systems.items()}
         title = f"{summary.evaluation.n_queries} queries, {summary.evaluation.queries}"
@@ -422,9 +421,3 @@ def _print_json(value: Mapping[str, Any]) -> None:
 def _shown(path: Path) -> str:
     """A path as short as it can be said from here."""
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
-
-
-def _escaped(text: str) -> str:
-    from rich.markup import escape
-
-    return escape(text)

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console, Group
-from rich.markup import escape
 from rich.panel import Panel
 from rich.progress import (
     BarColumn,
@@ -45,7 +44,7 @@ def progress_on(console: Console, *, enabled: bool) -> Iterator[ProgressListener
         return
     columns = (
         SpinnerColumn(finished_text="[green]✓[/]"),
-        TextColumn("{task.description:<24}"),
+        TextColumn("{task.description:<24}", markup=False),
         BarColumn(bar_width=30),
         MofNCompleteColumn(),
         TimeRemainingColumn(elapsed_when_finished=True),
@@ -55,7 +54,7 @@ def progress_on(console: Console, *, enabled: bool) -> Iterator[ProgressListener
 
         def report(activity: str, done: int, total: int | None) -> None:
             if activity not in tasks:
-                tasks[activity] = display.add_task(escape(activity), total=total)
+                tasks[activity] = display.add_task(activity, total=total)
             display.update(tasks[activity], completed=done, total=total)
 
         yield report
@@ -67,28 +66,31 @@ def progress_on(console: Console, *, enabled: bool) -> Iterator[ProgressListener
 def counts_table(title: str, counts: Mapping[str, Any]) -> Table:
     """Numbers and short texts by name."""
     table = Table(
-        title=escape(title), title_justify="left", show_header=False, box=None, padding=(0, 2, 0, 0)
+        title=_title(title), title_justify="left", show_header=False, box=None, padding=(0, 2, 0, 0)
     )
     for name, value in counts.items():
-        table.add_row(escape(name), f"{value:,}" if isinstance(value, int) else escape(str(value)))
+        table.add_row(
+            Text(_shown(name)), Text(_shown(f"{value:,}" if isinstance(value, int) else str(value)))
+        )
     return table
 
 
 def measures_table(title: str, systems: Mapping[str, Mapping[str, float]], columns: Sequence[str]) -> Table:
     """Measures by system; the best of each column stands out."""
-    table = Table(title=escape(title), title_justify="left")
+    table = Table(title=_title(title), title_justify="left")
     table.add_column("system")
     for column in columns:
         table.add_column(column.upper(), justify="right")
     best = {c: max((measured[c] for measured in systems.values()), default=0.0) for c in columns}
     for system, measured in systems.items():
-        cells = [f"{measured[c]:.3f}" for c in columns]
-        marked = [
-            f"[bold]{cell}[/]" if measured[c] == best[c] else cell
-            for c, cell in zip(columns, cells, strict=True)
-        ]
-        table.add_row(escape(SYSTEM_LABELS.get(system, system)), *marked)
+        cells = [Text(f"{measured[c]:.3f}", style="bold" if measured[c] == best[c] else "") for c in columns]
+        table.add_row(Text(SYSTEM_LABELS.get(system, system)), *cells)
     return table
+
+
+def message(label: str, text: str, style: str = "yellow") -> Text:
+    """A line with a coloured label; the text is shown as it is, whatever it holds."""
+    return Text.assemble((label, style), " ", _shown(text), no_wrap=True, overflow="ignore")
 
 
 def hits_view(hits: Sequence[SectionHit]) -> Group:
@@ -122,6 +124,11 @@ def excerpt(text: str) -> str:
         return joined
     blank = max(joined.rfind(mark, _EXCERPT_CHARACTERS - 60, _EXCERPT_CHARACTERS + 1) for mark in " \n")
     return joined[: blank if blank > 0 else _EXCERPT_CHARACTERS].rstrip() + " …"
+
+
+def _title(text: str) -> Text:
+    """A table's title, which rich would otherwise wrap to the width of a narrow table."""
+    return Text(text, style="table.title", no_wrap=True, overflow="ignore")
 
 
 def _shown(text: str) -> str:

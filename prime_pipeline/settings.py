@@ -16,7 +16,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from pydantic_settings.exceptions import SettingsError as UnparsableVariable
 from pydantic_settings.sources import InitSettingsSource
 
-from prime_pipeline.corpus.source import INSTALLED as INSTALLED
+from prime_pipeline.corpus.source import INSTALLED
 from prime_pipeline.errors import CorpusNotSet, SettingsError
 from prime_pipeline.indexes.vectors import VectorOptions
 from prime_pipeline.metadata.options import MetadataOptions

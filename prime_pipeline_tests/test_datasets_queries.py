@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from prime_pipeline.datasets.queries import INSTALLED, load_query_set
+from prime_pipeline.corpus.source import INSTALLED
+from prime_pipeline.datasets.queries import load_query_set
 from prime_pipeline.errors import EvaluationError
 from prime_pipeline.records import Query
 

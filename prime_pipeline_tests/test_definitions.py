@@ -30,7 +30,9 @@ def test_every_asset_introduces_itself(spec: dg.AssetSpec) -> None:
 
 
 def test_the_graph_is_the_documented_one() -> None:
-    graph = {spec.key.to_user_string(): {dep.asset_key.to_user_string() for dep in spec.deps} for spec in SPECS}
+    graph = {
+        spec.key.to_user_string(): {dep.asset_key.to_user_string() for dep in spec.deps} for spec in SPECS
+    }
     assert graph == {
         "corpus_scan": set(),
         "raw_documents": set(),

@@ -307,7 +307,7 @@ def test_a_damaged_pointer_names_a_remedy_that_works(builds: Builds, tmp_path: P
     pointer = tmp_path / "offline" / "CURRENT"
     for damaged in ("", "[]", "{}"):
         pointer.write_text(damaged)
-        with pytest.raises(StoreCorrupt, match="CURRENT is damaged .* delete it and run `prime refresh`"):
+        with pytest.raises(StoreCorrupt, match=r"CURRENT is damaged .* delete it and run `prime refresh`"):
             _ = builds.live_id
     pointer.unlink()
     assert publish(builds, documents()) == Publication(first, first, changed=True)

@@ -84,13 +84,27 @@ def test_every_part_has_a_layer() -> None:
 
 @pytest.mark.parametrize("statement", ["import prime_pipeline", "from prime_pipeline.cli import app"])
 def test_importing_is_cheap(statement: str) -> None:
-    heavy = ["torch", "sentence_transformers", "dagster", "openai", "duckdb", "numpy", "pydantic", "sklearn", "docutils"]
+    heavy = [
+        "torch",
+        "sentence_transformers",
+        "dagster",
+        "openai",
+        "duckdb",
+        "numpy",
+        "pydantic",
+        "sklearn",
+        "docutils",
+    ]
     program = f"{statement}; import sys; print([m for m in {heavy} if m in sys.modules])"
-    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=PACKAGE.parent)
+    result = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=PACKAGE.parent
+    )
     assert result.stdout.strip() == "[]"
 
 
 def test_opening_the_definitions_loads_no_model() -> None:
     program = "import prime_pipeline.definitions, sys; print([m for m in ('torch', 'sentence_transformers') if m in sys.modules])"
-    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=PACKAGE.parent)
+    result = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=PACKAGE.parent
+    )
     assert result.stdout.strip().splitlines()[-1] == "[]"

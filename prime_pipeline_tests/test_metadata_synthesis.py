@@ -126,7 +126,11 @@ def test_a_long_lead_leaves_room_for_terms_and_headings() -> None:
 
 def test_many_long_headings_leave_half_of_the_window_to_the_lead() -> None:
     pages = [section(i, f"{chr(64 + i)} " + "heading " * 40, "Some prose. " * 40) for i in range(1, 5)]
-    lead = synthesise([document("a", "T", *pages)], OPTIONS, WordTokenizer(window=64)).metadata[0].text.splitlines()[1]
+    lead = (
+        synthesise([document("a", "T", *pages)], OPTIONS, WordTokenizer(window=64))
+        .metadata[0]
+        .text.splitlines()[1]
+    )
     assert len(lead.split()) >= 64 - 32 - 1
 
 

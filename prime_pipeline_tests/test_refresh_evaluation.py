@@ -100,7 +100,9 @@ def test_whatever_determines_the_measures_makes_another_evaluation(bench: Bench)
     assert len({report.fingerprint for report in reports}) == len(reports)
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", "3", '"x"', "{}", '{"systems": []}', '{"systems": {"a": {"x": 1}}}'])
+@pytest.mark.parametrize(
+    "content", ["", "{", "[]", "3", '"x"', "{}", '{"systems": []}', '{"systems": {"a": {"x": 1}}}']
+)
 def test_a_report_that_cannot_be_read_is_made_again(bench: Bench, content: str) -> None:
     bench.home.measures.parent.mkdir(parents=True)
     bench.home.measures.write_text(content)

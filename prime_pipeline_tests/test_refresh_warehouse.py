@@ -69,7 +69,9 @@ def test_the_tables_hold_what_is_served(bench: Bench) -> None:
 
 def test_metadata_has_terms_with_scores_and_headings(bench: Bench) -> None:
     refresh(bench)
-    ((terms, scores, headings),) = rows(bench, "SELECT terms, scores, headings FROM metadata WHERE doc_id = 'a'")
+    ((terms, scores, headings),) = rows(
+        bench, "SELECT terms, scores, headings FROM metadata WHERE doc_id = 'a'"
+    )
     assert "dough" in terms
     assert len(scores) == len(terms)
     assert scores == sorted(scores, reverse=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -31,9 +33,11 @@ def test_ties_are_in_order_of_id() -> None:
 
 
 @given(RANKINGS, st.randoms())
-def test_the_order_of_rankings_does_not_change_a_bit(rankings: list[list[str]], random: object) -> None:
+def test_the_order_of_rankings_does_not_change_a_bit(
+    rankings: list[list[str]], source: random.Random
+) -> None:
     shuffled = list(rankings)
-    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    source.shuffle(shuffled)
     assert reciprocal_rank_fusion(shuffled) == reciprocal_rank_fusion(rankings)
 
 

@@ -37,7 +37,9 @@ def retriever(bench: Bench) -> Retriever:
     return bench.retriever()
 
 
-@pytest.mark.parametrize("options", [RetrievalOptions(), replace(RetrievalOptions(), rerank_budget=0), STAGE1])
+@pytest.mark.parametrize(
+    "options", [RetrievalOptions(), replace(RetrievalOptions(), rerank_budget=0), STAGE1]
+)
 def test_three_documents_with_default_sizes_give_three_hits(bench: Bench, options: RetrievalOptions) -> None:
     with bench.retriever(options) as retriever:
         hits = retriever.search("how does an engine burn fuel")
@@ -73,7 +75,13 @@ def test_a_query_without_a_word_finds_nothing(retriever: Retriever, query: str) 
 
 @pytest.mark.parametrize(
     "query",
-    ["what's the engine's (NEAR/3)?", "title:engine -fuel", 'engine" OR "', "engine\x00fuel", "engine \udcff*"],
+    [
+        "what's the engine's (NEAR/3)?",
+        "title:engine -fuel",
+        'engine" OR "',
+        "engine\x00fuel",
+        "engine \udcff*",
+    ],
 )
 def test_nothing_in_a_query_is_syntax(retriever: Retriever, query: str) -> None:
     assert retriever.search(query)[0].doc_id == "car"

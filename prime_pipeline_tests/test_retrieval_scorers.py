@@ -140,7 +140,10 @@ def test_only_new_text_is_encoded_and_equal_text_once(embedder: PieceEmbedder, c
 
 
 def test_a_full_cache_still_scores(embedder: PieceEmbedder, tmp_path: Path) -> None:
-    roomy, tight = BlobCache(tmp_path / "roomy.sqlite"), BlobCache(tmp_path / "tight.sqlite", size_limit_bytes=1)
+    roomy, tight = (
+        BlobCache(tmp_path / "roomy.sqlite"),
+        BlobCache(tmp_path / "tight.sqlite", size_limit_bytes=1),
+    )
     sections = [section(f"bread {i}") for i in range(40)]
     expected = LateInteractionScorer(embedder, roomy, idf).score("bread", sections)
     assert LateInteractionScorer(embedder, tight, idf).score("bread", sections).tolist() == expected.tolist()

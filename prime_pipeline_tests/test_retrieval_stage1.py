@@ -30,9 +30,9 @@ def bench(tmp_path: Path) -> Bench:
     return bench
 
 
-def candidates(bench: Bench, query: str, **options: object) -> Candidates:
+def candidates(bench: Bench, query: str, options: RetrievalOptions | None = None) -> Candidates:
     lexical, vectors = LexicalIndex(bench.live() / LEXICAL_FILE), VectorIndex(bench.live())
-    return find_candidates(query, lexical, vectors, bench.embedder, RetrievalOptions(**options))  # type: ignore[arg-type]
+    return find_candidates(query, lexical, vectors, bench.embedder, options or RetrievalOptions())
 
 
 def test_every_arm_ranks_documents(bench: Bench) -> None:
@@ -46,7 +46,7 @@ def test_every_arm_ranks_documents(bench: Bench) -> None:
 
 @pytest.mark.parametrize("arm", ALL_ARMS)
 def test_one_arm_alone_is_its_own_ranking(bench: Bench, arm: Arm) -> None:
-    found = candidates(bench, "bread", arms=(arm,), rrf_k=1)
+    found = candidates(bench, "bread", RetrievalOptions(arms=(arm,), rrf_k=1))
     assert [doc_id for doc_id, _ in found.ranking] == [doc_id for doc_id, _ in found.arms[arm]]
     assert found.ranking[0][1] == 1 / 2
 
@@ -60,7 +60,7 @@ def test_arm_ranks_name_only_the_arms_that_found_the_document(bench: Bench) -> N
 
 
 def test_an_arm_contributes_no_more_than_its_depth(bench: Bench) -> None:
-    found = candidates(bench, "bread", arm_depth=1)
+    found = candidates(bench, "bread", RetrievalOptions(arm_depth=1))
     assert [len(ranking) for ranking in found.arms.values()] == [1, 1, 1]
 
 

@@ -22,9 +22,14 @@ def test_a_file_is_written_with_its_folder(tmp_path: Path) -> None:
 def test_an_exception_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     target = tmp_path / "file"
     write_bytes(target, b"old")
-    with pytest.raises(RuntimeError, match="halfway"), atomic_path(target) as temporary:
-        temporary.write_bytes(b"ne")
-        raise RuntimeError("halfway")
+
+    def fail_halfway() -> None:
+        with atomic_path(target) as temporary:
+            temporary.write_bytes(b"ne")
+            raise RuntimeError("halfway")
+
+    with pytest.raises(RuntimeError, match="halfway"):
+        fail_halfway()
     assert target.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [target]
 

@@ -32,7 +32,7 @@ def row(name: str | None, n: int | None = 1) -> dict[str, Any]:
 
 def test_rows_and_nested_lists(tmp_path: Path) -> None:
     path = tmp_path / "w.duckdb"
-    others = {"name": None, "n": None, "path": [], "scores": None}
+    others: dict[str, Any] = {"name": None, "n": None, "path": [], "scores": None}
     assert publish(path, [row("x"), others]) == {"things": 2, "nothing": 0}
     assert rows_of(path) == [("x", 1, ["a", "b"], [0.1, 2.0]), (None, None, [], None)]
     assert list(tmp_path.iterdir()) == [path]

@@ -86,12 +86,14 @@ def scan(
     known = store.catalogue()
     stored_files = store.stored_files()
     findings = _Findings()
+    position = 0
     for position, item in enumerate(source.entries(), start=1):
         if isinstance(item, SourceFailure):
             findings.failures.append(item)
         else:
             _take(store, known, stored_files, findings, item)
         progress("scan", position, None)
+    progress("scan", position, position)
     # Failures come last: where one shares its id with a document, it must not mark that as failed.
     for failure in findings.failures:
         _note_failure(store, findings, failure)

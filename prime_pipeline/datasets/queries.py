@@ -10,12 +10,12 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
+from prime_pipeline.corpus.source import INSTALLED
 from prime_pipeline.errors import EvaluationError
 from prime_pipeline.records import Qrels, Query
 
-INSTALLED: Final = "installed:"
 _T = TypeVar("_T")
 
 

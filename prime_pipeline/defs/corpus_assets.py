@@ -100,17 +100,18 @@ def raw_corpus(workspace: dg.ResourceParam[Workspace]) -> dg.MaterializeResult[N
 
     Its data version is a hash of all of them, so it is the same whenever nothing changed.
     """
+    path = workspace.home.seal("raw")
     with workspace.home.lock("documents"):
-        path = workspace.home.seal("raw")
         before = path.read_bytes() if path.is_file() else b""
         sealed = seal_corpus(workspace.store, path, workspace.settings.corpus_location)
-    catalogue = workspace.store.catalogue()
+        after = path.read_bytes()
+        catalogue = workspace.store.catalogue()
     return dg.MaterializeResult(
         data_version=dg.DataVersion(sealed.version),
         metadata={
             "documents": len(sealed.documents),
             "sections": sum(catalogue[doc_id].n_sections for doc_id, _ in sealed.documents),
-            "changed": int(path.read_bytes() != before),
+            "changed": int(after != before),
             "version": sealed.version[:16],
         },
     )

@@ -15,6 +15,7 @@ LOCATION_NAME = "prime_pipeline"
 
 INSTANCE_SETTINGS: Mapping[str, object] = {
     "telemetry": {"enabled": False},
+    "nux": {"enabled": False},  # no sign-up form over the first page
     "concurrency": {"pools": {"default_limit": 1}, "runs": {"max_concurrent_runs": 2}},
     "run_monitoring": {"enabled": True, "free_slots_after_run_end_seconds": 60},
     "retention": {"sensor": {"purge_after_days": {"skipped": 7}}},

@@ -32,7 +32,7 @@ class RefreshSummary:
 
     @property
     def is_partial(self) -> bool:
-        """Whether some source failed, a build was withheld or a check did not pass."""
+        """Whether some source failed or a check did not pass."""
         return bool(self.scan["failed"] or self.failed_checks)
 
 

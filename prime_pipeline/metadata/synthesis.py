@@ -58,7 +58,9 @@ class _Draft:
     opening: str
 
 
-def synthesise(documents: Iterable[Document], options: MetadataOptions, tokenizer: Tokenizer) -> SynthesisResult:
+def synthesise(
+    documents: Iterable[Document], options: MetadataOptions, tokenizer: Tokenizer
+) -> SynthesisResult:
     """The metadata of all documents; their order makes no difference.
 
     The metadata text of a document holds, a line each and in this order,
@@ -123,7 +125,11 @@ def _opening(document: Document, is_structured: bool, options: MetadataOptions) 
 
 
 def _compose(
-    draft: _Draft, terms: Sequence[str], distinctive: Sequence[str], options: MetadataOptions, tokenizer: Tokenizer
+    draft: _Draft,
+    terms: Sequence[str],
+    distinctive: Sequence[str],
+    options: MetadataOptions,
+    tokenizer: Tokenizer,
 ) -> str:
     """The metadata text, at most a little longer than the window; never blank."""
     if options.reading == "paper_literal":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, get_args
 
 from prime_pipeline.indexes.vectors import VectorSearch
 from prime_pipeline.progress import Progress, silent
@@ -13,6 +13,7 @@ from prime_pipeline.retrieval.options import RetrievalOptions
 from prime_pipeline.retrieval.retriever import Retriever
 
 System = Literal["bm25", "paper_literal", "stage1", "default"]
+SYSTEMS: tuple[System, ...] = get_args(System)
 
 
 def system_options(system: System, options: RetrievalOptions) -> RetrievalOptions:

@@ -16,8 +16,8 @@ from dagster._daemon.backfill import execute_backfill_iteration
 from dagster_webserver.app import create_app_from_workspace_process_context
 from starlette.testclient import TestClient
 
-from prime_pipeline.corpus.source import open_corpus
 from prime_pipeline.corpus.scan import scan
+from prime_pipeline.corpus.source import open_corpus
 from prime_pipeline.defs.documents import RAW_DOCUMENTS
 from prime_pipeline_tests.defs.conftest import PAGES, OpenWorkspace
 
@@ -56,7 +56,9 @@ class Daemon:
         assert answer["__typename"] == "LaunchBackfillSuccess", answer
         self.backfill_id = answer["backfillId"]
         for _ in range(10):
-            errors = [e for e in execute_backfill_iteration(self._context, logging.getLogger("backfill")) if e]
+            errors = [
+                e for e in execute_backfill_iteration(self._context, logging.getLogger("backfill")) if e
+            ]
             assert not errors
             backfill = self.instance.get_backfill(self.backfill_id)
             if backfill and backfill.status.value not in ("REQUESTED", "CANCELING", "FAILING"):
@@ -67,7 +69,10 @@ class Daemon:
 @contextmanager
 def daemon() -> Iterator[Daemon]:
     target = ModuleTarget(
-        module_name="prime_pipeline.definitions", attribute="defs", working_directory=".", location_name="prime_pipeline"
+        module_name="prime_pipeline.definitions",
+        attribute="defs",
+        working_directory=".",
+        location_name="prime_pipeline",
     )
     with (
         dg.instance_for_test(overrides=IN_PROCESS) as instance,
@@ -88,7 +93,12 @@ def test_a_backfill_keeps_what_finished_and_retries_only_what_failed(
     text = broken.read_text()
     broken.write_bytes(b"\xff\xff\xff")
     keys = [entry.partition_key for entry in workspace.store.catalogue().values()]
-    selection = {"assetSelection": [{"path": ["raw_documents"]}], "partitionNames": keys, "title": "all", "tags": []}
+    selection = {
+        "assetSelection": [{"path": ["raw_documents"]}],
+        "partitionNames": keys,
+        "title": "all",
+        "tags": [],
+    }
     with daemon() as running:
         running.instance.add_dynamic_partitions("documents", keys)
         assert running.launch(LAUNCH, selection) == "COMPLETED_FAILED"

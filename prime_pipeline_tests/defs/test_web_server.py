@@ -72,7 +72,12 @@ def served(command: list[str], port: int, folder: Path, log: Path) -> Iterator[U
     environment["PYTHONPATH"] = str(ROOT)
     with log.open("wb") as output:
         process = subprocess.Popen(
-            command, cwd=folder, env=environment, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+            command,
+            cwd=folder,
+            env=environment,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
         )
     try:
         ui = Ui(f"http://127.0.0.1:{port}")
@@ -97,7 +102,9 @@ def test_the_ui_lists_assets_and_backfills_all_partitions(tmp_path: Path, corpus
         shutil.copy(ROOT / name, folder / name)
     environment = {k: v for k, v in os.environ.items() if k != "PRIME_HOME"} | {"PYTHONPATH": str(ROOT)}
     prime = [sys.executable, "-m", "prime_pipeline"]
-    subprocess.run([*prime, "refresh", "--corpus", str(corpus)], cwd=folder, env=environment, check=True, timeout=300)
+    subprocess.run(
+        [*prime, "refresh", "--corpus", str(corpus)], cwd=folder, env=environment, check=True, timeout=300
+    )
 
     port = free_port()
     with served([*prime, "ui", "--port", str(port)], port, folder, tmp_path / "ui.log") as ui:
@@ -108,11 +115,16 @@ def test_the_ui_lists_assets_and_backfills_all_partitions(tmp_path: Path, corpus
         assert len(keys) == len(PAGES)
         launched = ui.ask(
             LAUNCH,
-            p={"assetSelection": [{"path": ["raw_documents"]}], "partitionNames": keys, "title": "all", "tags": []},
+            p={
+                "assetSelection": [{"path": ["raw_documents"]}],
+                "partitionNames": keys,
+                "title": "all",
+                "tags": [],
+            },
         )
         assert launched["__typename"] == "LaunchBackfillSuccess", launched
         status = wait_until(
-            lambda: (s := ui.ask(BACKFILL, id=launched["backfillId"])["status"]) not in ("REQUESTED",) and s,
+            lambda: (s := ui.ask(BACKFILL, id=launched["backfillId"])["status"]) != "REQUESTED" and s,
             "the backfill's end",
             240,
         )

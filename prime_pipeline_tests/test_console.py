@@ -1,0 +1,180 @@
+"""What people see, printed to a console of a hundred columns."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from prime_pipeline.console import counts_table, excerpt, hits_view, measures_table, progress_on, source_of
+from prime_pipeline.progress import silent
+from prime_pipeline.records import SectionHit
+
+HIT = SectionHit(
+    rank=1,
+    score=1.23456,
+    doc_id="bread",
+    section_id="bread#1",
+    title="Bread",
+    heading_path=("Dough", "Rising"),
+    text="## Rising\n\nLet it rest.\n",
+    source_path="food/bread.md",
+    start_line=3,
+    end_line=5,
+    stage1_rank=1,
+    arm_ranks={"document_bm25": 1, "metadata_vector": 4},
+    signals={},
+)
+
+
+def shown(*views: Any, styled: bool = False) -> str:
+    console = Console(
+        file=io.StringIO(), width=100, force_terminal=styled, color_system="standard" if styled else None
+    )
+    for view in views:
+        console.print(view)
+    file = console.file
+    assert isinstance(file, io.StringIO)
+    return file.getvalue()
+
+
+def test_a_hit_shows_where_it_stands_and_what_found_it() -> None:
+    text = shown(hits_view([HIT, replace(HIT, rank=2, title="Other")]))
+    assert "1. Bread › Dough › Rising" in text
+    assert "2. Other › Dough › Rising" in text
+    assert "Let it rest." in text
+    assert "food/bread.md:3-5   score 1.235   found by document_bm25 #1, metadata_vector #4" in text
+
+
+MARKUP = "[bold]x[/bold] [/] [link=file:///x]y[/link] :smile: [red"
+
+
+def test_what_looks_like_markup_is_shown_literally() -> None:
+    hit = replace(HIT, title=MARKUP, heading_path=(MARKUP[:8],), text=MARKUP, source_path="[i]a.md")
+    text = shown(hits_view([hit]))
+    assert text.count("[bold]x[/bold] [/] [link=file:///x]y[/link]") == 2
+    assert ":smile: [red" in text
+    assert "[i]a.md:3-5" in text
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        lambda: counts_table(MARKUP, {"a": 1}),
+        lambda: counts_table("t", {MARKUP: 1}),
+        lambda: counts_table("t", {"a": MARKUP}),
+        lambda: measures_table(MARKUP, {"bm25": {"mrr": 0.5}}, ("mrr",)),
+        lambda: measures_table("t", {MARKUP: {"mrr": 0.5}}, ("mrr",)),
+    ],
+)
+def test_tables_show_markup_literally(table: Callable[[], Any]) -> None:
+    assert MARKUP in shown(table())
+
+
+def test_a_document_cannot_steer_the_terminal() -> None:
+    evil = "a\x1b]0;title\x07b\x1b[2Jc\x9bd\x08e"
+    text = shown(hits_view([replace(HIT, title=evil, text=f"{evil}\n\tkept", source_path=evil)]))
+    assert not set(text) & {"\x1b", "\x07", "\x9b", "\x08"}
+    assert text.count("a]0;titleb[2Jcde") == 3
+    assert "kept" in text
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"), [((3, 5), "food/bread.md:3-5"), ((None, None), "food/bread.md")]
+)
+def test_sources_have_lines_where_the_format_has(lines: tuple[int | None, int | None], expected: str) -> None:
+    assert source_of(replace(HIT, start_line=lines[0], end_line=lines[1])) == expected
+
+
+def test_a_short_excerpt_is_the_text_without_blank_lines() -> None:
+    assert excerpt("## A  \n\n\n  b\n \nc\n") == "## A\n  b\nc"
+    assert excerpt("") == ""
+    assert excerpt("x" * 420) == "x" * 420
+
+
+def test_a_long_excerpt_ends_between_words() -> None:
+    text = excerpt("word " * 200)
+    assert text == ("word " * 84).rstrip() + " …"
+    assert excerpt("line\n" * 200).endswith("line …")
+
+
+def test_a_long_excerpt_without_blanks_near_its_end_is_cut_there() -> None:
+    assert excerpt("short " + "面" * 900) == "short " + "面" * 414 + " …"
+
+
+def test_counts_have_thousands_separated() -> None:
+    text = shown(counts_table("Refresh", {"documents": 12345, "embedder": "mini", "corpus": None}))
+    assert "Refresh" in text
+    assert "12,345" in text
+    assert "mini" in text
+
+
+SYSTEMS = {"bm25": {"ndcg@5": 0.5, "mrr": 0.75}, "mine": {"ndcg@5": 0.625, "mrr": 0.25}}
+
+
+def test_measures_stand_by_system_with_the_best_in_bold() -> None:
+    text = shown(measures_table("Quality", SYSTEMS, ("ndcg@5", "mrr")))
+    assert "NDCG@5" in text
+    row = next(line for line in text.splitlines() if "BM25 over documents" in line)
+    assert "0.500" in row
+    assert "0.750" in row
+    styled = shown(measures_table("Quality", SYSTEMS, ("ndcg@5", "mrr")), styled=True)
+    bold = re.findall(r"\x1b\[1m *([\d.]+)\x1b\[0m", styled)
+    assert bold == ["0.750", "0.625"]
+
+
+def test_no_systems_make_an_empty_table() -> None:
+    assert "NDCG@5" in shown(measures_table("Quality", {}, ("ndcg@5",)))
+
+
+def progress_shown(*reports: tuple[str, int, int | None]) -> str:
+    console = Console(file=io.StringIO(), width=100, force_terminal=True, color_system=None)
+    with progress_on(console, enabled=True) as listener:
+        for report in reports:
+            listener(*report)
+    file = console.file
+    assert isinstance(file, io.StringIO)
+    return file.getvalue()
+
+
+def test_progress_ends_with_what_was_done_of_all() -> None:
+    text = progress_shown(("lexical index", 1, 4), ("lexical index", 4, 4))
+    assert "lexical index" in text
+    assert "4/4" in text
+
+
+def test_an_activity_of_unknown_length_is_complete_at_the_end() -> None:
+    text = progress_shown(("scan", 1, None), ("scan", 7, None), ("[bold]odd", 1, 1))
+    assert "7/7" in text
+    assert "[bold]odd" in text
+
+
+def test_a_total_may_become_known_and_change() -> None:
+    text = progress_shown(("scan", 1, None), ("scan", 2, 3), ("scan", 5, 5))
+    assert "5/5" in text
+
+
+def test_an_error_passes_through_the_progress() -> None:
+    console = Console(file=io.StringIO(), force_terminal=True)
+
+    def interrupted() -> None:
+        with progress_on(console, enabled=True) as listener:
+            listener("scan", 1, None)
+            raise LookupError
+
+    with pytest.raises(LookupError):
+        interrupted()
+
+
+def test_progress_that_is_off_is_silent() -> None:
+    console = Console(file=io.StringIO(), force_terminal=True)
+    with progress_on(console, enabled=False) as listener:
+        assert listener is silent
+    file = console.file
+    assert isinstance(file, io.StringIO)
+    assert file.getvalue() == ""

@@ -1,0 +1,264 @@
+"""Settings: where they come from, what wins, what is refused, and what a home remembers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from prime_pipeline.corpus.source import INSTALLED
+from prime_pipeline.errors import CorpusNotSet, HomeNotWritable, SettingsError
+from prime_pipeline.indexes.vectors import VectorOptions
+from prime_pipeline.metadata.options import MetadataOptions
+from prime_pipeline.models.location import EMBEDDED_MODEL
+from prime_pipeline.retrieval.options import RetrievalOptions
+from prime_pipeline.settings import Settings, load_settings, remember
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory, which a ``prime.toml`` may lie in."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """The home that PRIME_HOME names in every test."""
+    (tmp_path / "home").mkdir()
+    return tmp_path / "home"
+
+
+def write(folder: Path, text: str) -> None:
+    (folder / "prime.toml").write_text(text, encoding="utf-8")
+
+
+def test_defaults(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PRIME_HOME")
+    settings = load_settings()
+    assert settings.home == here / ".prime"
+    assert (settings.profile, settings.embedder_model) == ("embedded", EMBEDDED_MODEL)
+    assert settings.retrieval_options == RetrievalOptions()
+    assert settings.vector_options == VectorOptions()
+    assert settings.metadata.options() == MetadataOptions()
+    assert list(here.iterdir()) == []
+
+
+def test_the_paper_profile_has_the_paper_s_models() -> None:
+    settings = load_settings({"profile": "paper"})
+    assert settings.embedder_model == "BAAI/bge-small-en-v1.5"
+    assert settings.retrieval_options == RetrievalOptions(scorer="cross_encoder")
+    assert settings.vector_options == VectorOptions(search="hnsw")
+
+
+def test_explicit_choices_win_over_the_profile() -> None:
+    chosen = {"profile": "paper", "embedder": "mine", "retrieval": {"scorer": "none"}}
+    settings = load_settings({**chosen, "index": {"vector_search": "exact", "hnsw_m": 8}})
+    assert (settings.embedder_model, settings.retrieval_options.scorer) == ("mine", "none")
+    assert settings.vector_options == VectorOptions(search="exact", m=8)
+
+
+def test_option_over_variable_over_home_over_working_directory(
+    here: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def top_k(options: dict[str, Any] | None = None) -> tuple[int, int]:
+        retrieval = load_settings(options).retrieval
+        return retrieval.top_k, retrieval.rrf_k
+
+    assert top_k() == (5, 60)
+    write(here, "[retrieval]\ntop_k = 6\nrrf_k = 10")
+    assert top_k() == (6, 10)
+    write(home, "[retrieval]\ntop_k = 7")
+    assert top_k() == (7, 10)
+    monkeypatch.setenv("PRIME_RETRIEVAL__TOP_K", "8")
+    assert top_k() == (8, 10)
+    assert top_k({"retrieval": {"top_k": 9}}) == (9, 10)
+    assert top_k({"retrieval": None}) == (8, 10)
+
+
+def test_the_home_is_found_before_its_file_is_read(
+    here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("option", "variable", "file"):
+        (tmp_path / name).mkdir()
+        write(tmp_path / name, f'embedder = "{name}"')
+    monkeypatch.delenv("PRIME_HOME")
+    write(here, 'home = "../file"')
+    assert load_settings().embedder == "file"
+    monkeypatch.setenv("PRIME_HOME", "../variable")
+    settings = load_settings()
+    assert (settings.embedder, settings.home.resolve()) == ("variable", tmp_path / "variable")
+    settings = load_settings({"home": tmp_path / "option"})
+    assert (settings.embedder, settings.home) == ("option", tmp_path / "option")
+
+
+def test_a_tilde_is_the_user_s_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PRIME_HOME", "~/prime")
+    settings = load_settings({"corpus": "~/docs"})
+    assert (settings.home, settings.corpus) == (tmp_path / "prime", str(tmp_path / "docs"))
+
+
+def test_paths_are_relative_to_where_they_are_written(
+    here: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (home / "models").mkdir()
+    write(home, 'corpus = "docs"\ncache_home = "../shared"\nembedder = "models"\ncross_encoder = "some/name"')
+    settings = load_settings({"queries": "q.jsonl"})
+    assert settings.corpus == str(home / "docs")
+    assert settings.queries == str(here / "q.jsonl")
+    assert settings.stored.cache_root.resolve() == home.parent / "shared"
+    assert (settings.embedder, settings.cross_encoder) == (str(home / "models"), "some/name")
+    monkeypatch.setenv("PRIME_CORPUS", "other")
+    assert load_settings().corpus == str(here / "other")
+
+
+def test_installed_is_no_path(home: Path) -> None:
+    write(home, f'corpus = "{INSTALLED}"')
+    settings = load_settings({"queries": INSTALLED})
+    assert settings.corpus == settings.queries == INSTALLED
+
+
+@pytest.mark.parametrize("corpus", ["", None])
+def test_no_corpus_is_an_error_once_it_is_needed(home: Path, corpus: str | None) -> None:
+    write(home, 'corpus = ""')
+    settings = load_settings({"corpus": corpus})
+    assert settings.corpus is None
+    with pytest.raises(CorpusNotSet, match="--corpus DIR"):
+        _ = settings.corpus_location
+
+
+def test_lists_in_variables_are_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PRIME_RETRIEVAL__ARMS", '["section_bm25", "metadata_vector"]')
+    monkeypatch.setenv("PRIME_EVALUATE", '["bm25"]')
+    settings = load_settings()
+    assert settings.retrieval.arms == ("section_bm25", "metadata_vector")
+    assert settings.evaluate == ("bm25",)
+
+
+@pytest.mark.parametrize(
+    ("name", "field"), [("PRIME_RETRIEVAL__ARMS", "retrieval"), ("PRIME_EVALUATE", "evaluate")]
+)
+def test_a_list_that_is_no_json_is_explained(name: str, field: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, "section_bm25")
+    with pytest.raises(SettingsError, match=rf'"{field}".*written as JSON'):
+        load_settings()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("corpsu = 'x'", r"corpsu: Extra inputs are not permitted \(found 'x'\).*{file}"),
+        ("[retrieval]\ntop_kk = 3", r"retrieval\.top_kk: Extra inputs.*{file}"),
+        ("[retrieval]\ntop_k = 0", r"retrieval\.top_k: .*greater than or equal to 1 \(found 0\).*{file}"),
+        ("[retrieval]\narms = []", r"retrieval\.arms: .*at least 1 item"),
+        ("profile = 'papr'", r"profile: .*'embedded' or 'paper' \(found 'papr'\)"),
+        ("evaluate = ['bm26']", r"evaluate\.0: .*\(found 'bm26'\)"),
+        ("home = 3", r"{file}"),
+        ("corpus = ", r"{file} cannot be read: Invalid value"),
+        ("home = 'elsewhere'", r"{file} is the file of this home and cannot name another: remove home"),
+    ],
+)
+def test_faults_of_a_file_are_named_with_key_and_file(home: Path, text: str, message: str) -> None:
+    write(home, text)
+    with pytest.raises(SettingsError, match=message.replace("{file}", str(home / "prime.toml"))):
+        load_settings()
+
+
+def test_a_home_that_cannot_be_one_is_explained(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PRIME_HOME")
+    write(here, "home = 3")
+    with pytest.raises(SettingsError, match=r"home: .*\(found 3\)"):
+        load_settings()
+
+
+def test_a_file_in_the_place_of_the_home_is_found_when_it_is_prepared(here: Path) -> None:
+    (here / "file").write_text("")
+    settings = load_settings({"home": here / "file"})
+    with pytest.raises(HomeNotWritable, match="Make it writable"):
+        settings.stored.prepare()
+
+
+def test_a_file_that_is_not_utf_8_is_named(here: Path) -> None:
+    (here / "prime.toml").write_bytes(b"corpus = '\xff'")
+    with pytest.raises(SettingsError, match=r"prime\.toml cannot be read"):
+        load_settings()
+
+
+def test_wrong_options_and_variables_are_named_by_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SettingsError, match=r"profile: .*\(found 'big'\)"):
+        load_settings({"profile": "big"})
+    with pytest.raises(SettingsError, match="unknown: Extra inputs"):
+        load_settings({"unknown": 1})
+    monkeypatch.setenv("PRIME_INDEX__KEEP_BUILDS", "many")
+    with pytest.raises(SettingsError, match=r"index\.keep_builds: .*\(found 'many'\)"):
+        load_settings()
+
+
+def test_an_empty_variable_counts_as_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PRIME_PROFILE", "")
+    assert load_settings().profile == "embedded"
+
+
+def test_every_retrieval_and_metadata_setting_reaches_its_stage() -> None:
+    retrieval = {
+        "arms": ["document_bm25"],
+        "arm_depth": 2,
+        "rrf_k": 3,
+        "n_candidates": 4,
+        "scorer": "none",
+        "rerank_budget": 5,
+        "top_k": 6,
+    }
+    metadata = {"reading": "paper_literal", "n_terms": 1, "alpha": 0.5, "beta": 3.0, "max_headings": 2}
+    settings = load_settings({"retrieval": retrieval, "metadata": metadata})
+    assert settings.retrieval_options == RetrievalOptions(("document_bm25",), 2, 3, 4, "none", 5, 6)
+    assert settings.metadata.options() == MetadataOptions(1, 0.5, 3.0, "paper_literal", 2)
+
+
+def test_settings_have_a_description_each() -> None:
+    groups = ("metadata", "index", "retrieval")
+    fields = {name: field for name, field in Settings.model_fields.items() if name not in groups}
+    for group in groups:
+        fields |= getattr(load_settings(), group).__class__.model_fields
+    assert [name for name, field in fields.items() if not field.description] == []
+
+
+def test_a_home_remembers_what_it_is_for(home: Path, here: Path) -> None:
+    told = {"corpus": "docs", "queries": "q.jsonl", "profile": "paper", "cache_home": here / "shared"}
+    first = load_settings({**told, "evaluate": ("bm25",)})
+    remember(first)
+    assert load_settings() == first
+
+
+def test_what_was_not_told_is_not_written(home: Path, here: Path) -> None:
+    remember(load_settings({"corpus": "docs"}))
+    assert (home / "prime.toml").read_text() == f'corpus = "{here / "docs"}"\n'
+
+
+def test_remembering_keeps_comments_and_other_settings(home: Path, here: Path) -> None:
+    text = '# mine\ncorpus = "old" # where\n\n[retrieval]\n# many\ntop_k = 9\n'
+    write(home, text)
+    remember(load_settings({"corpus": "docs", "queries": "q.jsonl"}))
+    kept = (home / "prime.toml").read_text()
+    for line in ("# mine", "# where", "# many", "top_k = 9"):
+        assert line in kept
+    settings = load_settings()
+    assert (settings.corpus, settings.queries) == (str(here / "docs"), str(here / "q.jsonl"))
+    assert settings.retrieval.top_k == 9
+
+
+def test_what_the_file_says_already_is_left_as_it_is(home: Path) -> None:
+    text = '\ufeffcorpus = "docs"\r\nprofile = "paper"\r\n'
+    (home / "prime.toml").write_bytes(text.encode())
+    remember(load_settings())
+    assert (home / "prime.toml").read_bytes() == text.encode()
+
+
+def test_a_return_to_the_default_profile_is_remembered(home: Path) -> None:
+    write(home, 'profile = "paper"')
+    remember(load_settings({"profile": "embedded"}))
+    assert load_settings().profile == "embedded"

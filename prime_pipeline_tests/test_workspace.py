@@ -1,0 +1,98 @@
+"""The workspace opens each part once, and nothing before it is needed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import prime_pipeline
+from prime_pipeline.corpus.scan import scan
+from prime_pipeline.corpus.source import open_corpus
+from prime_pipeline.errors import EmptyCorpus, IndexModelMismatch, IndexNotFound
+from prime_pipeline.settings import load_settings
+from prime_pipeline.storage.seal import seal_corpus
+from prime_pipeline.workspace import Workspace, open_retriever
+from prime_pipeline_tests.fakes import HashingEmbedder, tiny_bert
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "bread.md").write_text("# Bread\n\n## Dough\n\nKnead the dough.\n")
+    (folder / "car.md").write_text("# Car\n\n## Engine\n\nThe engine burns fuel.\n")
+    return folder
+
+
+def refresh(workspace: Workspace) -> None:
+    """All that a refresh does before it evaluates."""
+    location = workspace.settings.corpus_location
+    scan(open_corpus(location), workspace.store)
+    seal_corpus(workspace.store, workspace.home.seal("raw"), location)
+    workspace.steps("offline").publish(keep=workspace.settings.index.keep_builds)
+
+
+def test_from_settings_to_hits(corpus: Path) -> None:
+    settings = load_settings({"corpus": str(corpus), "retrieval": {"top_k": 1}})
+    workspace = Workspace(settings, embedder=HashingEmbedder())
+    refresh(workspace)
+    with workspace.retriever() as retriever:
+        (hit,) = retriever.search("which engine burns fuel")
+    assert (hit.source_path, hit.start_line) == ("car.md", 3)
+    assert retriever.manifest.profile == "embedded"
+    workspace.close()
+
+
+def test_nothing_is_made_or_loaded_before_it_is_needed(tmp_path: Path) -> None:
+    workspace = Workspace(load_settings({"embedder": str(tmp_path / "no model")}))
+    with pytest.raises(IndexNotFound, match=r"prime refresh --corpus DIR"):
+        workspace.retriever()
+    assert not workspace.home.root.exists()
+
+
+def test_a_plan_needs_a_sealed_corpus() -> None:
+    with pytest.raises(EmptyCorpus):
+        Workspace(load_settings(), embedder=HashingEmbedder()).plan("offline")
+
+
+def test_a_plan_follows_the_settings(corpus: Path) -> None:
+    def build_id(**options: object) -> str:
+        settings = load_settings({"corpus": str(corpus), **options})
+        return Workspace(settings, embedder=HashingEmbedder()).plan("offline").build_id
+
+    refresh(Workspace(load_settings({"corpus": str(corpus)}), embedder=HashingEmbedder()))
+    ids = [build_id(), build_id(metadata={"n_terms": 3}), build_id(index={"vector_search": "hnsw"})]
+    assert len(set(ids)) == 3
+    assert build_id(retrieval={"top_k": 9}, index={"keep_builds": 1}) == ids[0]
+
+
+def test_parts_are_opened_once_and_again_after_closing() -> None:
+    workspace = Workspace(load_settings(), embedder=HashingEmbedder())
+    store = workspace.store
+    assert workspace.store is store
+    workspace.close()
+    workspace.close()
+    assert workspace.store is not store
+    assert workspace.store.catalogue() == {}
+    workspace.close()
+
+
+def test_homes_may_share_their_caches(tmp_path: Path) -> None:
+    settings = load_settings({"home": tmp_path / "one", "cache_home": tmp_path / "two"})
+    home = Workspace(settings).home
+    assert home.documents == tmp_path / "one" / "documents"
+    assert home.embeddings.parent == tmp_path / "two" / "cache"
+
+
+def test_the_package_opens_a_retriever_with_local_models(corpus: Path, tmp_path: Path) -> None:
+    folder = tiny_bert(tmp_path / "model")
+    options = {"corpus": str(corpus), "embedder": str(folder)}
+    workspace = Workspace(load_settings({"home": tmp_path / "mine", **options}))
+    refresh(workspace)
+    workspace.close()
+    with prime_pipeline.open_retriever(tmp_path / "mine", embedder=str(folder)) as retriever:
+        assert {hit.doc_id for hit in retriever.search("engine")} == {"bread.md", "car.md"}
+    other = tiny_bert(tmp_path / "other", seed=1)
+    with pytest.raises(IndexModelMismatch, match="prime refresh"):
+        open_retriever(tmp_path / "mine", embedder=str(other))
