@@ -262,7 +262,7 @@ def gc(
         with workspace.home.lock("index-offline"):
             removed_builds = workspace.builds("offline").collect_garbage(kept)
         with workspace.home.lock("documents"):
-            n_files = workspace.store.collect_garbage()
+            n_files = workspace.store.collect_garbage() + workspace.home.remove_leftovers()
         if as_json:
             _print_json({"builds": removed_builds, "files": n_files})
         else:

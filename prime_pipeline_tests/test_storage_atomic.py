@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import stat
 import threading
 from pathlib import Path
 
 import pytest
 
-from prime_pipeline.storage.atomic import atomic_path, write_bytes, write_text
+from prime_pipeline.storage.atomic import atomic_path, remove_leftovers, write_bytes, write_text
 
 
 def test_a_file_is_written_with_its_folder(tmp_path: Path) -> None:
@@ -72,3 +73,14 @@ def test_a_long_name_leaves_room_for_the_temporary_one(tmp_path: Path) -> None:
     target = tmp_path / ("é" * 120)
     write_bytes(target, b"x")
     assert target.read_bytes() == b"x"
+
+
+def test_leftovers_of_killed_processes_go_when_they_are_old(tmp_path: Path) -> None:
+    old, young, other = tmp_path / ".a.json.1.tmp", tmp_path / ".b.json.2.tmp", tmp_path / "c.json"
+    for path in (old, young, other):
+        path.write_text("")
+    os.utime(old, (0, 0))
+    os.utime(other, (0, 0))
+    assert remove_leftovers(tmp_path, older_than_s=3600) == 1
+    assert sorted(tmp_path.iterdir()) == sorted([young, other])
+    assert remove_leftovers(tmp_path / "nowhere", older_than_s=0) == 0

@@ -12,7 +12,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from prime_pipeline.errors import IndexingError, SchemaMismatch
 from prime_pipeline.indexes.builds import (
     LEXICAL_FILE,
     METADATA_FILE,
@@ -108,7 +107,7 @@ class BuildSteps:
         target = self.builds.staging(self.plan) / LEXICAL_FILE
         if target.is_file():
             return self._unchanged(started)
-        previous = self._sound_live_path()
+        previous = self.builds.intact_path
         build = build_lexical_index(
             target,
             self.plan.corpus.documents,
@@ -134,7 +133,7 @@ class BuildSteps:
             [item.doc_id for item in metadata],
             vectors,
             self.plan.vector_options,
-            previous=self._sound_live_path(),
+            previous=self.builds.intact_path,
         )
         counts = {
             "vectors": build.n_vectors,
@@ -175,19 +174,9 @@ class BuildSteps:
 
     def _n_texts_changed(self, metadata: Sequence[DocumentMetadata]) -> int:
         """Documents whose metadata text is new or another than in the served build."""
-        served = self._sound_live_path()
+        served = self.builds.intact_path
         before = {item.doc_id: item.text for item in _read_metadata(served / METADATA_FILE)} if served else {}
         return sum(1 for item in metadata if before.get(item.doc_id) != item.text)
-
-    def _sound_live_path(self) -> Path | None:
-        """The served build as far as it can be built upon: damage in it must not be copied into the next."""
-        served = self.builds.live_path
-        try:
-            if served is not None:
-                verify_build(served)
-        except (IndexingError, SchemaMismatch):
-            return None
-        return served
 
     def _unchanged(self, started: float) -> StepOutcome:
         return StepOutcome(self.plan.build_id, changed=False, seconds=time.monotonic() - started)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+GARBAGE_AGE_S = 3600.0
+"""A stray file is garbage when it is this old: nothing that is being written stays unnamed for so long."""
 
 
 @contextmanager
@@ -27,6 +31,18 @@ def atomic_path(target: Path) -> Iterator[Path]:
         sync_directory(target.parent)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def remove_leftovers(folder: Path, older_than_s: float) -> int:
+    """Remove temporary files that killed processes left in a folder (not below it); returns how many.
+
+    Younger ones stay: their process may be at work.
+    """
+    oldest_kept = time.time() - older_than_s
+    stale = [path for path in folder.glob(".*.tmp") if path.stat().st_mtime < oldest_kept]
+    for path in stale:
+        path.unlink(missing_ok=True)
+    return len(stale)
 
 
 def write_bytes(target: Path, data: bytes) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from prime_pipeline.errors import DocumentChanged, DocumentError, SchemaMismatch, StoreCorrupt
 from prime_pipeline.records import Document
-from prime_pipeline.storage.atomic import write_bytes
+from prime_pipeline.storage.atomic import GARBAGE_AGE_S, write_bytes
 from prime_pipeline.storage.document_json import (
     SCHEMA_VERSION,
     decode_document,
@@ -25,9 +25,6 @@ from prime_pipeline.storage.document_json import (
 )
 from prime_pipeline.storage.fingerprint import fingerprint
 from prime_pipeline.storage.sqlite import SharedDatabase
-
-_GARBAGE_AGE_S = 3_600.0
-"""A younger file may be one that another process has written and not yet catalogued."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +185,7 @@ class DocumentStore:
         """
         files = {path: path.stat().st_mtime for path in self._folder.glob("*/*")}
         kept = {self.path(doc_id).name for doc_id in self.catalogue()}
-        oldest_kept = time.time() - _GARBAGE_AGE_S
+        oldest_kept = time.time() - GARBAGE_AGE_S
         stale = [path for path, changed in files.items() if path.name not in kept and changed < oldest_kept]
         for path in stale:
             path.unlink(missing_ok=True)

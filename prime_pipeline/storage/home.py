@@ -13,7 +13,7 @@ from pathlib import Path
 from filelock import FileLock
 
 from prime_pipeline.errors import HomeNotWritable
-from prime_pipeline.storage.atomic import write_text
+from prime_pipeline.storage.atomic import GARBAGE_AGE_S, remove_leftovers, write_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +98,11 @@ class Home:
             self.dagster.mkdir(exist_ok=True)
         except OSError as error:
             raise HomeNotWritable(self.root, error) from error
+
+    def remove_leftovers(self) -> int:
+        """Remove temporary files that killed processes left beside what they were writing; returns how many."""
+        folders = (self.root, self.root / "reports", self.root / "corpora", self.dagster)
+        return sum(remove_leftovers(folder, older_than_s=GARBAGE_AGE_S) for folder in folders)
 
     @contextmanager
     def lock(self, name: str) -> Iterator[None]:
