@@ -13,8 +13,9 @@ import tempfile
 import time
 from pathlib import Path
 
+from prime_pipeline.corpus.opening import open_corpus
 from prime_pipeline.corpus.scan import scan
-from prime_pipeline.corpus.source import INSTALLED, open_corpus
+from prime_pipeline.corpus.source import INSTALLED
 from prime_pipeline.datasets.queries import load_query_set
 from prime_pipeline.indexes.vectors import ExactVectors
 from prime_pipeline.refresh.evaluation import EvaluationReport, evaluate_build, paper_literal_vectors

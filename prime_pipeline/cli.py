@@ -316,12 +316,13 @@ def _workspace(options: Mapping[str, Any], console: Console, *, show_progress: b
 
 
 def _refresh(workspace: Workspace, *, allow_removals: bool, republish: bool) -> RefreshSummary:
+    from prime_pipeline.definitions import defs
     from prime_pipeline.defs.runs import run_refresh
     from prime_pipeline.settings import remember
 
     workspace.settings.corpus_location  # noqa: B018  raises before anything is written
     workspace.home.prepare()
-    summary = run_refresh(workspace, allow_removals=allow_removals, republish=republish)
+    summary = run_refresh(defs, workspace, allow_removals=allow_removals, republish=republish)
     remember(workspace.settings)
     return summary
 

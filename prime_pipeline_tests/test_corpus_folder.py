@@ -13,8 +13,9 @@ from prime_pipeline.corpus import folder as folder_module
 from prime_pipeline.corpus.beir import BeirCorpus
 from prime_pipeline.corpus.folder import FolderCorpus
 from prime_pipeline.corpus.installed import InstalledCorpus
+from prime_pipeline.corpus.opening import open_corpus
 from prime_pipeline.corpus.qasper import QasperCorpus
-from prime_pipeline.corpus.source import SourceEntry, SourceFailure, open_corpus
+from prime_pipeline.corpus.source import SourceEntry, SourceFailure
 from prime_pipeline.errors import CorpusError, CorpusNotFound
 
 PAPER = {"title": "P", "abstract": "a", "full_text": [], "figures_and_tables": []}

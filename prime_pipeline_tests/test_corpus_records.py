@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from prime_pipeline.corpus.beir import BeirCorpus
+from prime_pipeline.corpus.opening import open_corpus
 from prime_pipeline.corpus.qasper import QasperCorpus
-from prime_pipeline.corpus.source import CorpusSource, SourceEntry, SourceFailure, open_corpus
+from prime_pipeline.corpus.source import CorpusSource, SourceEntry, SourceFailure
 from prime_pipeline.records import Document
 
 PAPER: dict[str, Any] = {

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from prime_pipeline.corpus import scan as scan_module
+from prime_pipeline.corpus.opening import open_corpus
 from prime_pipeline.corpus.scan import ScanReport, parse_documents, scan
-from prime_pipeline.corpus.source import SourceEntry, SourceFailure, SourceItem, open_corpus
+from prime_pipeline.corpus.source import SourceEntry, SourceFailure, SourceItem
 from prime_pipeline.errors import DocumentError, TooManyRemovals
 from prime_pipeline.records import Document
 from prime_pipeline.storage.documents import CatalogueEntry, DocumentStore

@@ -21,13 +21,9 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"workspace", "console"}),
     frozenset({"defs", "server"}),
     frozenset({"definitions"}),
-    frozenset({"cli", "__main__", "__init__"}),
+    frozenset({"cli", "__init__"}),
+    frozenset({"__main__"}),
 )
-EXCEPTIONS = {
-    # The last step of a chain that Dagster forces: the job is resolved from the definitions, by the function that runs it.
-    ("defs", "definitions"),
-    ("__main__", "cli"),
-}
 ONLY_IN: dict[str, set[str]] = {
     "dagster": {"defs", "definitions"},
     "torch": {"models"},
@@ -72,7 +68,7 @@ def test_imports_go_down(path: Path) -> None:
     own = part(path)
     for name in imports(path):
         top, *rest = name.split(".")
-        if top == "prime_pipeline" and rest and rest[0] != own and (own, rest[0]) not in EXCEPTIONS:
+        if top == "prime_pipeline" and rest and rest[0] != own:
             assert layer(rest[0]) < layer(own), f"{path} imports {name}"
         if top in ONLY_IN:
             assert own in ONLY_IN[top], f"{path} imports {name}"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from prime_pipeline.corpus.opening import open_corpus
 from prime_pipeline.corpus.scan import scan
-from prime_pipeline.corpus.source import open_corpus
 from prime_pipeline.datasets.queries import load_query_set
 from prime_pipeline.indexes.vectors import ExactVectors
 from prime_pipeline.refresh.evaluation import evaluate_build, paper_literal_vectors

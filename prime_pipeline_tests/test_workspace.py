@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import prime_pipeline
+from prime_pipeline.corpus.opening import open_corpus
 from prime_pipeline.corpus.scan import scan
-from prime_pipeline.corpus.source import open_corpus
 from prime_pipeline.errors import EmptyCorpus, IndexModelMismatch, IndexNotFound
 from prime_pipeline.settings import load_settings
 from prime_pipeline.storage.seal import seal_corpus

@@ -5,11 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final, Protocol
 
 from prime_pipeline.corpus.decoding import without_byte_order_mark
-from prime_pipeline.errors import CorpusError, CorpusNotFound, DuplicateDocumentId
+from prime_pipeline.errors import DuplicateDocumentId
 from prime_pipeline.records import Document
 
 PARSER_VERSION: Final = "1"
@@ -73,36 +72,6 @@ class CorpusSource(Protocol):
     def entries(self) -> Iterator[SourceItem]:
         """Everything in the corpus by path and position; each id at most once, later ones as failures."""
         ...
-
-
-def open_corpus(location: str) -> CorpusSource:
-    """The corpus at a location.
-
-    That is ``installed:``, a folder that holds ``corpus.jsonl`` (BEIR), a ``.jsonl`` file (BEIR), a ``.json`` file
-    (QASPER), or any other folder.
-
-    Raises:
-        CorpusNotFound: There is nothing at the location.
-        CorpusError: It is a single document.
-    """
-    from prime_pipeline.corpus.beir import BeirCorpus
-    from prime_pipeline.corpus.folder import FolderCorpus
-    from prime_pipeline.corpus.installed import InstalledCorpus
-    from prime_pipeline.corpus.qasper import QasperCorpus
-
-    if location == INSTALLED:
-        return InstalledCorpus()
-    path = Path(location).expanduser()
-    if not path.exists():
-        raise CorpusNotFound(location)
-    records = path / "corpus.jsonl"
-    if path.is_dir():
-        return BeirCorpus(records, location) if records.is_file() else FolderCorpus(path, location)
-    if path.suffix.lower() == ".jsonl":
-        return BeirCorpus(path, location)
-    if path.suffix.lower() == ".json":
-        return QasperCorpus(path, location)
-    raise CorpusError(f"corpus {location} is a single file: name the folder that holds it")
 
 
 def bytes_fingerprint(data: bytes) -> str:

@@ -7,8 +7,9 @@ from dataclasses import asdict
 import dagster as dg
 from pydantic import Field
 
+from prime_pipeline.corpus.opening import open_corpus
 from prime_pipeline.corpus.scan import ScanReport, parse_documents, scan
-from prime_pipeline.corpus.source import PARSER_VERSION, open_corpus
+from prime_pipeline.corpus.source import PARSER_VERSION
 from prime_pipeline.defs.documents import DOCUMENTS, document_event, sync_documents
 from prime_pipeline.storage.atomic import write_text
 from prime_pipeline.storage.seal import seal_corpus

@@ -37,15 +37,23 @@ class RefreshSummary:
 
 
 def run_refresh(
-    workspace: Workspace, *, allow_removals: bool = False, republish: bool = False
+    definitions: dg.Definitions,
+    workspace: Workspace,
+    *,
+    allow_removals: bool = False,
+    republish: bool = False,
 ) -> RefreshSummary:
     """Run the refresh job in this process.
+
+    Args:
+        definitions: Holds the job.
+        workspace: The job's resource, so that its models stay loaded for what the caller does next.
+        allow_removals: Remove documents even if more than a fifth would go.
+        republish: Publish a build even if a rollback took it back.
 
     Raises:
         PrimeError: A step failed; what was published before is served on. The run is in the UI with its trace.
     """
-    from prime_pipeline.definitions import defs
-
     workspace.home.prepare()
     config = {
         "loggers": {"console": {"config": {"log_level": "CRITICAL"}}},
@@ -56,7 +64,7 @@ def run_refresh(
     }
     instance = open_instance(workspace.home)
     try:
-        result = defs.resolve_job_def("refresh").execute_in_process(
+        result = definitions.resolve_job_def("refresh").execute_in_process(
             run_config=config, instance=instance, resources={"workspace": workspace}
         )
     finally:

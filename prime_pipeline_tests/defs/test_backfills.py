@@ -16,8 +16,8 @@ from dagster._daemon.backfill import execute_backfill_iteration
 from dagster_webserver.app import create_app_from_workspace_process_context
 from starlette.testclient import TestClient
 
+from prime_pipeline.corpus.opening import open_corpus
 from prime_pipeline.corpus.scan import scan
-from prime_pipeline.corpus.source import open_corpus
 from prime_pipeline.defs.documents import RAW_DOCUMENTS
 from prime_pipeline_tests.defs.conftest import PAGES, OpenWorkspace
 

@@ -10,6 +10,7 @@ import dagster as dg
 import duckdb
 import pytest
 
+from prime_pipeline.definitions import defs
 from prime_pipeline.defs.documents import RAW_DOCUMENTS
 from prime_pipeline.defs.instance import open_instance
 from prime_pipeline.defs.runs import RefreshSummary, run_refresh
@@ -37,7 +38,7 @@ def changed(summary: RefreshSummary) -> dict[str, int]:
 
 def test_a_first_refresh_publishes_everything(open_workspace: OpenWorkspace) -> None:
     workspace = open_workspace()
-    summary = run_refresh(workspace)
+    summary = run_refresh(defs, workspace)
     assert sorted(summary.scan["added"]) == sorted(PAGES)
     assert not summary.is_partial
     published = summary.steps["offline/published_index"]
@@ -55,10 +56,10 @@ def test_a_first_refresh_publishes_everything(open_workspace: OpenWorkspace) -> 
 
 
 def test_a_refresh_with_nothing_to_do_changes_and_logs_nothing(open_workspace: OpenWorkspace) -> None:
-    run_refresh(open_workspace())
+    run_refresh(defs, open_workspace())
     workspace = open_workspace()
     before = n_events(workspace.home.root)
-    summary = run_refresh(workspace)
+    summary = run_refresh(defs, workspace)
     assert set(changed(summary).values()) == {0}
     assert summary.scan["unchanged"] == len(PAGES)
     assert n_events(workspace.home.root) == before
@@ -68,12 +69,12 @@ def test_a_refresh_with_nothing_to_do_changes_and_logs_nothing(open_workspace: O
 def test_one_changed_document_costs_one_event_and_its_own_embedding(
     open_workspace: OpenWorkspace, corpus: Path
 ) -> None:
-    run_refresh(open_workspace())
+    run_refresh(defs, open_workspace())
     before = n_events(open_workspace().home.root)
     page = corpus / "guide" / "partitions.md"
     page.write_text(page.read_text() + "\n## Buckets\n\nHashes of ids.\n")
     workspace = open_workspace()
-    summary = run_refresh(workspace)
+    summary = run_refresh(defs, workspace)
     assert summary.scan["changed"] == ["guide/partitions.md"]
     assert n_events(workspace.home.root) == before + 1
     assert summary.steps["offline/lexical_index"]["documents_written"] <= len(PAGES)
@@ -85,10 +86,10 @@ def test_one_changed_document_costs_one_event_and_its_own_embedding(
 
 
 def test_a_removed_document_leaves_every_store(open_workspace: OpenWorkspace, corpus: Path) -> None:
-    run_refresh(open_workspace())
+    run_refresh(defs, open_workspace())
     (corpus / "notes.txt").unlink()
     workspace = open_workspace()
-    summary = run_refresh(workspace)
+    summary = run_refresh(defs, workspace)
     assert summary.scan["removed"] == ["notes.txt"]
     keys, _ = partitions(workspace.home.root)
     assert "notes.txt" not in keys
@@ -107,7 +108,7 @@ def test_an_unreadable_file_fails_alone_and_comes_up_again(
     (corpus / "bad.md").write_bytes(b"# Title\n\n\xff\xfe\xfa stray\x80 bytes")
     (corpus / "empty.md").write_bytes(b"")
     workspace = open_workspace()
-    summary = run_refresh(workspace)
+    summary = run_refresh(defs, workspace)
     assert set(summary.scan["failed"]) == {"bad.md", "empty.md"}
     assert "every_source_is_readable" in summary.failed_checks
     assert summary.is_partial
@@ -117,7 +118,7 @@ def test_an_unreadable_file_fails_alone_and_comes_up_again(
 
     (corpus / "bad.md").write_text("# Repaired\n\nNow it reads.\n")
     (corpus / "empty.md").unlink()
-    summary = run_refresh(open_workspace())
+    summary = run_refresh(defs, open_workspace())
     assert summary.scan["added"] == ["bad.md"]
     assert not summary.scan["failed"]
 
@@ -125,10 +126,10 @@ def test_an_unreadable_file_fails_alone_and_comes_up_again(
 def test_a_file_that_becomes_unreadable_is_served_from_before(
     open_workspace: OpenWorkspace, corpus: Path
 ) -> None:
-    run_refresh(open_workspace())
+    run_refresh(defs, open_workspace())
     (corpus / "more.md").write_bytes(b"\x00\x01\x02")
     workspace = open_workspace()
-    summary = run_refresh(workspace)
+    summary = run_refresh(defs, workspace)
     assert summary.scan["served_from_before"] == ["more.md"]
     with workspace.retriever() as retriever:
         assert retriever.search("exponential backoff")[0].doc_id == "more.md"
@@ -137,23 +138,23 @@ def test_a_file_that_becomes_unreadable_is_served_from_before(
 def test_an_emptied_folder_removes_nothing_unless_allowed(
     open_workspace: OpenWorkspace, corpus: Path
 ) -> None:
-    first = run_refresh(open_workspace())
+    first = run_refresh(defs, open_workspace())
     shutil.rmtree(corpus / "guide")
     with pytest.raises(TooManyRemovals, match="--allow-removals"):
-        run_refresh(open_workspace())
+        run_refresh(defs, open_workspace())
     workspace = open_workspace()
     assert workspace.builds("offline").live_id == first.steps["offline/published_index"]["build"]
-    summary = run_refresh(workspace, allow_removals=True)
+    summary = run_refresh(defs, workspace, allow_removals=True)
     assert summary.steps["offline/published_index"]["documents"] == len(PAGES) - 2
 
 
 def test_a_failing_run_leaves_what_was_published(
     open_workspace: OpenWorkspace, corpus: Path, tmp_path: Path
 ) -> None:
-    served = run_refresh(open_workspace()).steps["offline/published_index"]["build"]
+    served = run_refresh(defs, open_workspace()).steps["offline/published_index"]["build"]
     corpus.rename(tmp_path / "unmounted")
     with pytest.raises(PrimeError, match="does not exist"):
-        run_refresh(open_workspace())
+        run_refresh(defs, open_workspace())
     workspace = open_workspace()
     assert workspace.builds("offline").live_id == served
     with workspace.retriever() as retriever:
@@ -165,15 +166,15 @@ def test_a_failing_run_leaves_what_was_published(
 def test_a_corpus_without_documents_says_so(open_workspace: OpenWorkspace, tmp_path: Path) -> None:
     (tmp_path / "hollow").mkdir()
     with pytest.raises(EmptyCorpus, match="holds no readable document"):
-        run_refresh(open_workspace(corpus=str(tmp_path / "hollow")))
+        run_refresh(defs, open_workspace(corpus=str(tmp_path / "hollow")))
 
 
 def test_losing_dagsters_storage_costs_history_only(open_workspace: OpenWorkspace) -> None:
     workspace = open_workspace()
-    run_refresh(workspace)
+    run_refresh(defs, workspace)
     shutil.rmtree(workspace.home.dagster)
     workspace = open_workspace()
-    summary = run_refresh(workspace)
+    summary = run_refresh(defs, workspace)
     assert set(changed(summary).values()) == {0}
     keys, materialised = partitions(workspace.home.root)
     assert len(keys) == len(PAGES)
@@ -191,18 +192,18 @@ def test_configured_queries_are_evaluated_once_per_build(
     ]
     queries.write_text("\n".join(map(json.dumps, lines)) + "\n")
     systems = ("bm25", "paper_literal", "stage1", "default")
-    summary = run_refresh(open_workspace(queries=str(queries), evaluate=systems))
+    summary = run_refresh(defs, open_workspace(queries=str(queries), evaluate=systems))
     assert summary.evaluation is not None
     assert set(summary.evaluation.systems) == set(systems)
     assert summary.evaluation.systems["bm25"].means["mrr"] == 1.0
     assert summary.steps["retrieval_runs"]["bm25 mrr"] == 1.0
-    again = run_refresh(open_workspace(queries=str(queries), evaluate=systems))
+    again = run_refresh(defs, open_workspace(queries=str(queries), evaluate=systems))
     assert again.steps["retrieval_runs"]["changed"] == 0
 
 
 def test_events_carry_counts_and_no_running_text(open_workspace: OpenWorkspace) -> None:
     workspace = open_workspace()
-    run_refresh(workspace)
+    run_refresh(defs, workspace)
     with open_instance(workspace.home) as instance:
         records = instance.fetch_materializations(RAW_DOCUMENTS, limit=100).records
     metadata = [record.asset_materialization.metadata for record in records if record.asset_materialization]
