@@ -47,7 +47,9 @@ def corpus_scan(
             allow_removals=config.allow_removals,
             progress=workspace.progress,
         )
-        synced = sync_documents(context.instance, workspace.store.catalogue(), context.log_event)
+        synced = sync_documents(
+            context.instance, workspace.store.catalogue(), context.log_event, workspace.progress
+        )
         write_text(workspace.home.scan_report, json.dumps(asdict(report), indent=2) + "\n")
     return dg.MaterializeResult(metadata={"corpus": location, **_scan_metadata(report), **synced})
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 import dagster as dg
 
 from prime_pipeline.corpus.source import PARSER_VERSION
+from prime_pipeline.progress import Progress, silent
 from prime_pipeline.storage.documents import CatalogueEntry
 
 DOCUMENTS = dg.DynamicPartitionsDefinition(name="documents")
@@ -22,7 +23,10 @@ LogEvent = Callable[[dg.AssetMaterialization], None]
 
 
 def sync_documents(
-    instance: dg.DagsterInstance, catalogue: Mapping[str, CatalogueEntry], log_event: LogEvent
+    instance: dg.DagsterInstance,
+    catalogue: Mapping[str, CatalogueEntry],
+    log_event: LogEvent,
+    progress: Progress = silent,
 ) -> dict[str, int]:
     """Bring partition keys and materialisation events in step with the catalogue; returns how many of each.
 
@@ -37,8 +41,9 @@ def sync_documents(
     for key in gone:
         instance.delete_dynamic_partition(_NAME, key)
     outdated = _without_event(instance, catalogue.values())
-    for entry in outdated:
-        log_event(document_event(entry))
+    for position, entry in enumerate(outdated, start=1):
+        log_event(document_event(entry))  # some 20 ms each in SQLite, and no way to log many at once
+        progress("events", position, len(outdated))
     return {"partitions_added": len(new), "partitions_deleted": len(gone), "events": len(outdated)}
 
 
