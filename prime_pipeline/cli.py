@@ -8,11 +8,13 @@ Nothing heavy is imported before a command needs it, so that ``prime --help`` st
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import shlex
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,7 +24,11 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from prime_pipeline.defs.runs import RefreshSummary
+    from prime_pipeline.records import SectionHit
     from prime_pipeline.workspace import Workspace
+
+# Typer carries its own click or uses the one installed, by version; either way this is click's UsageError.
+_WRONG_USAGE: Any = typer.BadParameter.__mro__[1]
 
 EXIT_FAILED = 1
 EXIT_PARTIAL = 3
@@ -53,6 +59,7 @@ def demo(home: HomeOption = None, as_json: JsonOption = False) -> None:
     Everything goes through Dagster into a home of its own (demo/ below PRIME_HOME). Needs no network and no key.
     """
     with _reporting(as_json) as console:
+        from prime_pipeline.console import demo_view
         from prime_pipeline.corpus.source import INSTALLED
         from prime_pipeline.models.location import EMBEDDED_MODEL
         from prime_pipeline.retrieval.comparison import SYSTEMS
@@ -70,35 +77,17 @@ def demo(home: HomeOption = None, as_json: JsonOption = False) -> None:
         }
         if not as_json:
             console.print(
-                "[bold]PRIME[/] on the documentation of the Python packages installed here, built through Dagster\n"
+                "The documentation of the Python packages installed here, indexed through Dagster\n"
             )
         with _workspace(settings, console, show_progress=not as_json) as workspace:
             summary = _refresh(workspace, allow_removals=True, republish=True)
-            retriever = workspace.retriever()
-            hits = retriever.search(DEMO_QUESTION, top_k=3)
-            retriever.close()
-        evaluation = summary.evaluation
-        published = summary.steps["offline/published_index"]
-        counts = {name: published[name] for name in ("documents", "sections", "vectors")}
-        measures = {
-            name: dict(system.means) for name, system in (evaluation.systems if evaluation else {}).items()
-        }
-        ui_command = f"prime ui --home {_shown(workspace.home.root)}"
+            with workspace.retriever() as retriever:
+                hits = retriever.search(DEMO_QUESTION, top_k=3)
+        ui_command = f"prime ui --home {_from_here(workspace.home.root)}"
         if as_json:
-            answer = [_hit_fields(hit) for hit in hits]
-            n_queries = evaluation.n_queries if evaluation else 0
-            _print_json(
-                {
-                    **counts,
-                    "queries": n_queries,
-                    "measures": measures,
-                    "question": DEMO_QUESTION,
-                    "hits": answer,
-                    "ui": ui_command,
-                }
-            )
-            return
-        _show_demo(console, counts, summary, measures, hits, ui_command)
+            _print_json(_demo_fields(summary, hits, ui_command))
+        else:
+            console.print(demo_view(summary, DEMO_QUESTION, hits, ui_command))
 
 
 @app.command()
@@ -120,13 +109,15 @@ def refresh(
     Cheap when nothing changed. Exits with 3 if some files failed; all others are published.
     """
     with _reporting(as_json) as console:
+        from prime_pipeline.console import refresh_view
+
         options = {"home": home, "corpus": corpus, "queries": queries, "profile": profile}
         with _workspace(options, console, show_progress=not as_json) as workspace:
             summary = _refresh(workspace, allow_removals=allow_removals, republish=republish)
         if as_json:
             _print_json(_summary_fields(summary))
         else:
-            _show_refresh(console, summary)
+            console.print(refresh_view(summary), soft_wrap=True)
         if summary.is_partial:
             raise typer.Exit(EXIT_PARTIAL)
 
@@ -145,13 +136,9 @@ def search(
         from prime_pipeline.workspace import Workspace
 
         workspace = Workspace(_settings({"home": home, "profile": profile}))
-        with workspace.retriever() as retriever:
-            status = console.status("searching") if not as_json else None
-            if status:
-                status.start()
+        waiting = nullcontext() if as_json else console.status("searching")
+        with waiting, workspace.retriever() as retriever:
             hits = retriever.search(query, top_k)
-            if status:
-                status.stop()
         if as_json:
             _print_json(
                 {
@@ -176,11 +163,7 @@ def status(home: HomeOption = None, as_json: JsonOption = False) -> None:
 
         workspace = Workspace(_settings({"home": home}))
         builds = workspace.builds("offline")
-        if builds.live_id is None:
-            from prime_pipeline.errors import IndexNotFound
-
-            raise IndexNotFound(builds.path(""))
-        manifest = read_manifest(builds.path(builds.live_id))
+        manifest = read_manifest(builds.path(_served_id(workspace)))
         failed = {e.source_path: e.failure for e in workspace.store.catalogue().values() if e.failure}
         served = {
             "home": str(workspace.home.root),
@@ -205,7 +188,7 @@ def status(home: HomeOption = None, as_json: JsonOption = False) -> None:
 
 @app.command()
 def ui(
-    port: Annotated[int, typer.Option(help="Port on this machine.")] = 3000,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port on this machine.")] = 3000,
     host: Annotated[
         str, typer.Option(help="Address to listen on; leave it on loopback unless you know better.")
     ] = "127.0.0.1",
@@ -214,6 +197,7 @@ def ui(
 ) -> None:
     """Open the Dagster UI on this home: lineage, runs, backfills, schedules. Ctrl-C ends it."""
     with _reporting(as_json) as console:
+        from prime_pipeline.console import message
         from prime_pipeline.defs.instance import ui_command
 
         stored = _settings({"home": home}).stored
@@ -223,9 +207,11 @@ def ui(
         url = f"http://{host}:{port}"
         if as_json:
             _print_json({"url": url, "home": str(stored.root)})
+            sys.stdout.flush()
+            os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # nothing follows the object but on stderr
         else:
-            console.print(f"Dagster on [bold]{_shown(stored.root)}[/]: {url} (Ctrl-C ends it)")
-        sys.stdout.flush()
+            console.print(message("Dagster:", f"{url} on {_from_here(stored.root)} (Ctrl-C ends it)", "bold"))
+            sys.stdout.flush()
         os.execve(command[0], command, environment)  # noqa: S606
 
 
@@ -239,6 +225,7 @@ def rollback(home: HomeOption = None, as_json: JsonOption = False) -> None:
         from prime_pipeline.workspace import Workspace
 
         workspace = Workspace(_settings({"home": home}))
+        _served_id(workspace)
         with workspace.home.lock("index-offline"):
             taken_back, live = workspace.builds("offline").rollback()
         if as_json:
@@ -258,6 +245,7 @@ def gc(
         from prime_pipeline.workspace import Workspace
 
         workspace = Workspace(_settings({"home": home}))
+        _served_id(workspace)
         kept = workspace.settings.index.keep_builds if keep is None else keep
         with workspace.home.lock("index-offline"):
             removed_builds = workspace.builds("offline").collect_garbage(kept)
@@ -271,7 +259,19 @@ def gc(
 
 def main() -> None:
     """Run the command line."""
-    app()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that lacks a character must not end the command
+    if "--json" not in sys.argv:
+        app()
+        return
+    try:
+        sys.exit(app(standalone_mode=False))
+    except _WRONG_USAGE as error:
+        _print_json({"error": type(error).__name__, "message": error.format_message()})
+        sys.exit(error.exit_code)
+    except typer.Abort:
+        sys.exit(EXIT_INTERRUPTED)
 
 
 @contextmanager
@@ -279,20 +279,42 @@ def _reporting(as_json: bool) -> Iterator[Console]:
     """Turn what a user can act on into a message and an exit code; anything else is a fault and shows its trace."""
     from rich.console import Console
 
-    from prime_pipeline.console import message
     from prime_pipeline.errors import PrimeError
 
-    console = Console(highlight=False)
     try:
-        yield console
+        yield Console(highlight=False)
+    except BrokenPipeError:
+        raise  # whoever read this has enough
     except PrimeError as error:
-        if as_json:
-            _print_json({"error": type(error).__name__, "message": str(error)})
-        else:
-            Console(stderr=True).print(message("error:", str(error), "bold red"), soft_wrap=True)
+        _report(as_json, type(error).__name__, str(error))
+        raise typer.Exit(EXIT_FAILED) from None
+    except OSError as error:
+        what = f"{error.filename}: " if error.filename else ""
+        _report(as_json, type(error).__name__, f"{what}{error.strerror or error}")
         raise typer.Exit(EXIT_FAILED) from None
     except KeyboardInterrupt:
+        _report(as_json, "Interrupted", "interrupted; what was published before is served on")
         raise typer.Exit(EXIT_INTERRUPTED) from None
+
+
+def _report(as_json: bool, kind: str, text: str) -> None:
+    from rich.console import Console
+
+    from prime_pipeline.console import message
+
+    if as_json:
+        _print_json({"error": kind, "message": text})
+    else:
+        Console(stderr=True).print(message("error:", text, "bold red"), soft_wrap=True)
+
+
+def _served_id(workspace: Workspace) -> str:
+    from prime_pipeline.errors import IndexNotFound
+
+    builds = workspace.builds("offline")
+    if builds.live_id is None:
+        raise IndexNotFound(workspace.home.indexes("offline"))
+    return builds.live_id
 
 
 def _settings(options: Mapping[str, Any]) -> Any:
@@ -316,87 +338,53 @@ def _workspace(options: Mapping[str, Any], console: Console, *, show_progress: b
 
 
 def _refresh(workspace: Workspace, *, allow_removals: bool, republish: bool) -> RefreshSummary:
+    from prime_pipeline.corpus.opening import open_corpus
     from prime_pipeline.definitions import defs
     from prime_pipeline.defs.runs import run_refresh
     from prime_pipeline.settings import remember
 
-    workspace.settings.corpus_location  # noqa: B018  raises before anything is written
+    open_corpus(workspace.settings.corpus_location)  # raises before anything is written
     workspace.home.prepare()
-    summary = run_refresh(defs, workspace, allow_removals=allow_removals, republish=republish)
-    remember(workspace.settings)
-    return summary
+    remember(
+        workspace.settings
+    )  # before the run, so that one that is interrupted goes on with a plain `prime refresh`
+    return run_refresh(defs, workspace, allow_removals=allow_removals, republish=republish)
 
 
 def _summary_fields(summary: RefreshSummary) -> dict[str, Any]:
+    from prime_pipeline.console import measures_of
+
     scan = summary.scan
-    counts = {name: len(scan[name]) for name in ("added", "changed", "removed", "failed")}
     return {
         "run_id": summary.run_id,
-        "added": counts["added"],
-        "updated": counts["changed"],
-        "removed": counts["removed"],
-        "unchanged": scan["unchanged"],
-        "changed": counts["added"] + counts["changed"] + counts["removed"],
-        "failed": scan["failed"],
+        "added": len(scan.added),
+        "updated": len(scan.changed),
+        "removed": len(scan.removed),
+        "unchanged": scan.unchanged,
+        "changed": scan.n_changes,
+        "failed": dict(scan.failed),
+        "warnings": [list(warning) for warning in scan.warnings],
         "failed_checks": list(summary.failed_checks),
         "steps": {name: dict(values) for name, values in summary.steps.items()},
-        "measures": {name: dict(run.means) for name, run in summary.evaluation.systems.items()}
-        if summary.evaluation
-        else {},
+        "measures": measures_of(summary),
     }
 
 
-def _show_refresh(console: Console, summary: RefreshSummary) -> None:
-    from prime_pipeline.console import counts_table, measures_table, message
+def _demo_fields(summary: RefreshSummary, hits: list[SectionHit], ui_command: str) -> dict[str, Any]:
+    from prime_pipeline.console import measures_of
 
-    fields = _summary_fields(summary)
     published = summary.steps["offline/published_index"]
-    vectors = summary.steps["offline/vector_index"]
-    counts = {name: fields[name] for name in ("added", "updated", "removed", "unchanged")}
-    counts |= {"failed": len(fields["failed"]), "embedded": vectors.get("encoded", 0)}
-    counts |= {
-        name: published[name] for name in ("documents", "sections", "vectors", "served") if name in published
+    return {
+        **{name: published[name] for name in ("documents", "sections", "vectors")},
+        "queries": summary.evaluation.n_queries if summary.evaluation else 0,
+        "measures": measures_of(summary),
+        "question": DEMO_QUESTION,
+        "hits": [_hit_fields(hit) for hit in hits],
+        "ui": ui_command,
     }
-    console.print(counts_table("Refresh", counts))
-    for source, reason in list(fields["failed"].items())[:20]:
-        console.print(message("failed:", f"{source}: {reason}"), soft_wrap=True)
-    for source, warning in summary.scan["warnings"][:20]:
-        console.print(message("note:", f"{source}: {warning}"), soft_wrap=True)
-    for name, step in summary.steps.items():
-        if "notes" in step:
-            console.print(message(f"{name}:", str(step["notes"]).removeprefix("* "), "dim"), soft_wrap=True)
-    for check in summary.failed_checks:
-        console.print(message("check did not pass:", check), soft_wrap=True)
-    if summary.evaluation:
-        measures = {name: run.means for name, run in summary.evaluation.systems.items()}
-        title = f"{summary.evaluation.n_queries} queries, {summary.evaluation.queries}"
-        console.print(measures_table(title, measures, ("ndcg@5", "mrr")))
 
 
-def _show_demo(
-    console: Console,
-    counts: Mapping[str, int],
-    summary: RefreshSummary,
-    measures: Mapping[str, Mapping[str, float]],
-    hits: Any,
-    ui_command: str,
-) -> None:
-    from prime_pipeline.console import counts_table, hits_view, measures_table
-
-    failed = {"failed": len(summary.scan["failed"])} if summary.scan["failed"] else {}
-    console.print(counts_table("\nIndexed", {**counts, **failed}))
-    n_queries = summary.evaluation.n_queries if summary.evaluation else 0
-    title = f"\n{n_queries} known-item queries: the packages' one-line summaries, which are not in the indexed text"
-    console.print(measures_table(title, measures, ("ndcg@5", "mrr")))
-    console.print(f"\n[bold]{DEMO_QUESTION}[/]")
-    console.print(hits_view(hits))
-    console.print(f"Look at it in the Dagster UI:  [bold]{ui_command}[/]")
-    console.print(
-        'Index a folder of your own:    [bold]prime refresh --corpus DIR[/], then [bold]prime search "…"[/]'
-    )
-
-
-def _hit_fields(hit: Any) -> dict[str, Any]:
+def _hit_fields(hit: SectionHit) -> dict[str, Any]:
     from dataclasses import asdict
 
     return asdict(hit)
@@ -416,9 +404,11 @@ def _check_port(host: str, port: int) -> None:
 
 
 def _print_json(value: Mapping[str, Any]) -> None:
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
 
 
-def _shown(path: Path) -> str:
-    """A path as short as it can be said from here."""
-    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
+def _from_here(path: Path) -> str:
+    """A path as short as it can be said from here, quoted for a shell."""
+    with suppress(ValueError, OSError):
+        path = path.relative_to(Path.cwd())
+    return shlex.quote(str(path))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, Group
 from rich.panel import Panel
@@ -25,8 +25,13 @@ from prime_pipeline.progress import Progress as ProgressListener
 from prime_pipeline.progress import silent
 from prime_pipeline.records import SectionHit
 
+if TYPE_CHECKING:
+    from prime_pipeline.defs.runs import RefreshSummary
+
 _EXCERPT_CHARACTERS = 420
-_CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_MAX_LISTED = 20
+# C0 and C1 controls but tab and line feed, and what turns the direction of text: none may come from a document.
+_STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 SYSTEM_LABELS = {
     "bm25": "BM25 over documents",
@@ -89,8 +94,80 @@ def measures_table(title: str, systems: Mapping[str, Mapping[str, float]], colum
 
 
 def message(label: str, text: str, style: str = "yellow") -> Text:
-    """A line with a coloured label; the text is shown as it is, whatever it holds."""
-    return Text.assemble((label, style), " ", _shown(text), no_wrap=True, overflow="ignore")
+    """One line with a coloured label; the text is shown as it is, whatever it holds."""
+    return Text.assemble(
+        (label, style), " ", _shown(" ".join(text.splitlines())), no_wrap=True, overflow="ignore"
+    )
+
+
+def messages(label: str, texts: Sequence[str], style: str = "yellow") -> Iterator[Text]:
+    """A line each for the first of many texts, and one that says how many more there are."""
+    yield from (message(label, text, style) for text in texts[:_MAX_LISTED])
+    if len(texts) > _MAX_LISTED:
+        yield message(label, f"and {len(texts) - _MAX_LISTED:,} more, see --json or the Dagster UI", style)
+
+
+def refresh_view(summary: RefreshSummary) -> Group:
+    """What a refresh did: counts, failures, notes, checks and measures."""
+    scan, published = summary.scan, summary.steps["offline/published_index"]
+    counts: dict[str, Any] = {
+        "added": len(scan.added),
+        "updated": len(scan.changed),
+        "removed": len(scan.removed),
+        "unchanged": scan.unchanged,
+        "failed": len(scan.failed),
+        "embedded": summary.steps["offline/vector_index"].get("encoded", 0),
+    }
+    moved = (
+        summary.steps["offline/document_metadata"].get("changed_texts", 0)
+        - len(scan.added)
+        - len(scan.changed)
+    )
+    if moved > 0:
+        counts["moved terms"] = f"{moved:,} unchanged documents, whose terms depend on the whole corpus"
+    counts |= {
+        name: published[name] for name in ("documents", "sections", "vectors", "served") if name in published
+    }
+    notes = {name: str(step["notes"]) for name, step in summary.steps.items() if "notes" in step}
+    parts: list[Any] = [
+        counts_table("Refresh", counts),
+        *messages("failed:", [f"{source}: {reason}" for source, reason in scan.failed.items()]),
+        *messages("note:", [f"{source}: {warning}" for source, warning in scan.warnings]),
+        *(message(f"{name}:", note.removeprefix("* "), "dim") for name, note in notes.items()),
+        *(message("check did not pass:", check) for check in summary.failed_checks),
+    ]
+    if summary.evaluation:
+        title = f"{summary.evaluation.n_queries} queries, {summary.evaluation.queries}"
+        parts.append(measures_table(title, measures_of(summary), ("ndcg@5", "mrr")))
+    return Group(*parts)
+
+
+def demo_view(summary: RefreshSummary, question: str, hits: Sequence[SectionHit], ui_command: str) -> Group:
+    """What the demo built and found, and how to go on."""
+    published = summary.steps["offline/published_index"]
+    counts = {name: published[name] for name in ("documents", "sections", "vectors")}
+    failed = {"failed": len(summary.scan.failed)} if summary.scan.failed else {}
+    n_queries = summary.evaluation.n_queries if summary.evaluation else 0
+    title = f"\n{n_queries} known-item queries: the packages' one-line summaries, which are not in the indexed text"
+    return Group(
+        counts_table("\nIndexed", {**counts, **failed}),
+        measures_table(title, measures_of(summary), ("ndcg@5", "mrr")),
+        Text(f"\n{question}", style="bold"),
+        hits_view(hits),
+        Text.assemble("Look at it in the Dagster UI:  ", (_shown(ui_command), "bold")),
+        Text.assemble(
+            "Index a folder of your own:    ",
+            ("prime refresh --corpus DIR", "bold"),
+            ", then ",
+            ('prime search "…"', "bold"),
+        ),
+    )
+
+
+def measures_of(summary: RefreshSummary) -> dict[str, dict[str, float]]:
+    """Mean by measure and system; empty where nothing was evaluated."""
+    systems = summary.evaluation.systems if summary.evaluation else {}
+    return {name: dict(measured.means) for name, measured in systems.items()}
 
 
 def hits_view(hits: Sequence[SectionHit]) -> Group:
@@ -111,10 +188,9 @@ def _hit_panel(hit: SectionHit) -> Panel:
 
 
 def source_of(hit: SectionHit) -> str:
-    """File and lines of a hit, ``file:first-last``."""
-    if hit.start_line is None:
-        return hit.source_path
-    return f"{hit.source_path}:{hit.start_line}-{hit.end_line}"
+    """File and lines of a hit, ``file:first-last``; with the document's id where a file holds several."""
+    lines = "" if hit.start_line is None else f":{hit.start_line}-{hit.end_line}"
+    return f"{hit.source_path}{lines}" + ("" if hit.doc_id == hit.source_path else f" ({hit.doc_id})")
 
 
 def excerpt(text: str) -> str:
@@ -133,4 +209,4 @@ def _title(text: str) -> Text:
 
 def _shown(text: str) -> str:
     """Text that cannot steer the terminal, whatever a document holds."""
-    return _CONTROL_CHARACTERS.sub("", text)
+    return _STEERING.sub("", text)

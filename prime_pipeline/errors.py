@@ -36,10 +36,11 @@ class CorpusNotFound(CorpusError):
 
 
 class EmptyCorpus(CorpusError):
-    """No document could be read."""
+    """No document could be read; ``first_failure`` is the source and the reason of one that failed."""
 
-    def __init__(self, path: object, n_failed: int = 0) -> None:
-        failed = f" ({n_failed} files failed, see the scan's report)" if n_failed else ""
+    def __init__(self, path: object, n_failed: int = 0, first_failure: tuple[str, str] | None = None) -> None:
+        detail = "first {}: {}".format(*first_failure) if first_failure else "see the scan's report"
+        failed = f" ({n_failed} files failed, {detail})" if n_failed else ""
         super().__init__(
             f"corpus {path} holds no readable document{failed}: expected Markdown, HTML, reStructuredText, plain text, "
             "BEIR JSONL or QASPER JSON files"
@@ -132,6 +133,17 @@ class DocumentChanged(StorageError):
         )
 
 
+class DagsterStorageUnusable(StorageError):
+    """Dagster's own databases cannot be read or written."""
+
+    def __init__(self, folder: Path, cause: Exception) -> None:
+        reason = str(getattr(cause, "orig", None) or cause).splitlines()[0]
+        super().__init__(
+            f"Dagster's storage in {folder} cannot be used ({reason}): free space if the disk is full, else move that "
+            "folder away and refresh again; this costs the history of runs and nothing else"
+        )
+
+
 # --- models -----------------------------------------------------------------------------------------------------
 
 
@@ -218,5 +230,5 @@ class PortTaken(PrimeError):
 
     def __init__(self, host: str, port: int, cause: OSError) -> None:
         super().__init__(
-            f"cannot listen on {host}:{port}: {cause.strerror or cause}. Choose another with --port"
+            f"cannot listen on {host}:{port}: {cause.strerror or cause}. Choose others with --host and --port"
         )

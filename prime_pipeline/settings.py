@@ -33,6 +33,7 @@ _SCORERS: dict[Profile, Scorer] = {"embedded": "late_interaction", "paper": "cro
 FILE_NAME = "prime.toml"
 _PATHS = ("corpus", "queries", "home", "cache_home")
 _MODELS = ("embedder", "cross_encoder")
+_MOST = 1_000_000  # beyond any use, and far below what numpy, SQLite and hnswlib take
 
 
 class _Group(BaseModel):
@@ -48,10 +49,22 @@ class MetadataSettings(_Group):
     )
     n_terms: int = Field(default=5, ge=0, le=50, description="Discriminative terms per document.")
     alpha: float = Field(
-        default=0.3, ge=0, description="Decay of a term's score with the position of its first occurrence."
+        default=0.3,
+        ge=0,
+        le=_MOST,
+        allow_inf_nan=False,
+        description="Decay of a term's score with the position of its first occurrence.",
     )
-    beta: float = Field(default=2.0, gt=0, description="Factor for terms that occur in a heading.")
-    max_headings: int = Field(default=12, ge=0, description="Distinctive headings in the metadata text.")
+    beta: float = Field(
+        default=2.0,
+        gt=0,
+        le=_MOST,
+        allow_inf_nan=False,
+        description="Factor for terms that occur in a heading.",
+    )
+    max_headings: int = Field(
+        default=12, ge=0, le=_MOST, description="Distinctive headings in the metadata text."
+    )
 
     def options(self) -> MetadataOptions:
         """As the metadata stage takes them."""
@@ -65,11 +78,19 @@ class IndexSettings(_Group):
         default=None,
         description="exact, hnsw, or auto (exact up to exact_limit). Default: auto; hnsw in the paper profile.",
     )
-    exact_limit: int = Field(default=20_000, ge=0, description="Most vectors that auto searches exactly.")
+    exact_limit: int = Field(
+        default=20_000, ge=0, le=1_000 * _MOST, description="Most vectors that auto searches exactly."
+    )
     hnsw_m: int = Field(default=32, ge=2, le=512, description="hnswlib's M.")
-    hnsw_ef_construction: int = Field(default=200, ge=1, description="hnswlib's search width while building.")
-    hnsw_ef_search: int = Field(default=200, ge=1, description="hnswlib's search width while searching.")
-    keep_builds: int = Field(default=3, ge=1, description="Earlier builds that are kept for prime rollback.")
+    hnsw_ef_construction: int = Field(
+        default=200, ge=1, le=_MOST, description="hnswlib's search width while building."
+    )
+    hnsw_ef_search: int = Field(
+        default=200, ge=1, le=_MOST, description="hnswlib's search width while searching."
+    )
+    keep_builds: int = Field(
+        default=3, ge=1, le=_MOST, description="Earlier builds that are kept for prime rollback."
+    )
 
 
 class RetrievalSettings(_Group):
@@ -80,16 +101,16 @@ class RetrievalSettings(_Group):
         min_length=1,
         description="Rankings fused in stage 1.",
     )
-    arm_depth: int = Field(default=100, ge=1, description="Documents that each arm contributes.")
-    rrf_k: int = Field(default=60, ge=1, description="Constant of reciprocal rank fusion.")
-    n_candidates: int = Field(default=30, ge=1, description="Documents handed to stage 2.")
+    arm_depth: int = Field(default=100, ge=1, le=_MOST, description="Documents that each arm contributes.")
+    rrf_k: int = Field(default=60, ge=1, le=_MOST, description="Constant of reciprocal rank fusion.")
+    n_candidates: int = Field(default=30, ge=1, le=_MOST, description="Documents handed to stage 2.")
     scorer: Scorer | None = Field(
         default=None, description="late_interaction, cross_encoder or none. Default: as the profile says."
     )
     rerank_budget: int = Field(
-        default=48, ge=0, description="Sections scored in stage 2; 0 scores all of the candidates."
+        default=48, ge=0, le=_MOST, description="Sections scored in stage 2; 0 scores all of the candidates."
     )
-    top_k: int = Field(default=5, ge=1, description="Sections returned.")
+    top_k: int = Field(default=5, ge=1, le=_MOST, description="Sections returned.")
 
 
 class Settings(BaseSettings):
@@ -122,7 +143,7 @@ class Settings(BaseSettings):
         default="cross-encoder/ms-marco-MiniLM-L-6-v2", description="Model name or local folder."
     )
     token_vector_cache_bytes: int = Field(
-        default=1 << 30, ge=1 << 20, description="Limit of the token vector cache."
+        default=1 << 30, ge=1 << 20, le=1 << 50, description="Limit of the token vector cache."
     )
     evaluate: tuple[System, ...] = Field(
         default=("bm25", "stage1", "default"),
@@ -136,6 +157,18 @@ class Settings(BaseSettings):
     @classmethod
     def _absolute(cls, location: str | None) -> str | None:
         return _absolute_location(location, Path()) if location else None
+
+    @field_validator("cache_home")
+    @classmethod
+    def _absolute_folder(cls, folder: Path | None) -> Path | None:
+        return None if folder is None else Path(_absolute_path(str(folder), Path()))
+
+    @field_validator("embedder", "cross_encoder")
+    @classmethod
+    def _usable_name(cls, model: str | None) -> str | None:
+        if model is not None:
+            _checked(_expanded(model))
+        return model
 
     @classmethod
     def settings_customise_sources(
@@ -209,8 +242,7 @@ def load_settings(options: Mapping[str, Any] | None = None) -> Settings:
     """
     told = {name: value for name, value in (options or {}).items() if value is not None}
     here = _read_file(Path(FILE_NAME))
-    named = told.get("home") or os.environ.get("PRIME_HOME") or here.get("home")
-    home = Path(named if isinstance(named, str | Path) else ".prime").expanduser().absolute()
+    home = _home(told.get("home") or os.environ.get("PRIME_HOME") or here.get("home"))
     own = _read_file(home / FILE_NAME)
     if own.get("home", str(home)) != str(home):
         raise SettingsError(
@@ -222,6 +254,8 @@ def load_settings(options: Mapping[str, Any] | None = None) -> Settings:
         raise SettingsError(_explain(error, home)) from error
     except UnparsableVariable as error:
         raise SettingsError(f'{error}: lists and groups are written as JSON, such as ["a", "b"]') from error
+    except RecursionError as error:
+        raise SettingsError("a PRIME_* variable is nested too deeply: write plain JSON") from error
 
 
 def remember(settings: Settings) -> None:
@@ -229,12 +263,13 @@ def remember(settings: Settings) -> None:
 
     That is its corpus, queries, caches, and the profile and evaluated systems if they are not the default ones. So
     ``prime search``, ``prime ui`` and a scheduled refresh find what ``prime refresh --corpus DIR`` was told.
-    """
-    import tomlkit
 
+    Raises:
+        SettingsError: A path is not UTF-8, or the file is no TOML.
+        StoreUnavailable: The file cannot be written.
+    """
     path = settings.stored.settings_file
     written = _read_file(path)
-    document = tomlkit.parse(path.read_text(encoding="utf-8-sig")) if path.is_file() else tomlkit.document()
     facts = {
         "corpus": settings.corpus,
         "queries": settings.queries,
@@ -244,11 +279,28 @@ def remember(settings: Settings) -> None:
     }
     defaults = {"profile": _default("profile"), "evaluate": list(_default("evaluate"))}
     news = {name: value for name, value in facts.items() if value != written.get(name, defaults.get(name))}
-    for name, value in news.items():
-        if value is not None:
-            document[name] = value
     if news:
+        _write_into(path, {name: value for name, value in news.items() if value is not None})
+
+
+def _write_into(path: Path, values: Mapping[str, Any]) -> None:
+    import tomlkit
+
+    try:
+        document = tomlkit.parse(path.read_text(encoding="utf-8-sig") if path.is_file() else "")
+        for name, value in values.items():
+            document[name] = value
         write_text(path, document.as_string())
+    except (ValueError, RecursionError) as error:  # a path that is no text, or TOML that only tomllib reads
+        raise SettingsError(f"{path} cannot be brought up to date: {error}") from error
+
+
+def _home(named: object) -> Path:
+    """The home that an option, a variable or a file names; what is no path is left for the validation to explain."""
+    try:
+        return Path(_absolute_path(str(named) if isinstance(named, str | Path) else ".prime", Path()))
+    except ValueError as error:
+        raise SettingsError(f"home: {error} (found {named!r})") from error
 
 
 def _default(name: str) -> Any:
@@ -261,18 +313,51 @@ def _read_file(path: Path) -> dict[str, Any]:
         values = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (FileNotFoundError, NotADirectoryError):
         return {}
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except RecursionError as error:
+        raise SettingsError(f"{path} cannot be read: it is nested too deeply") from error
+    except (OSError, ValueError) as error:  # the latter for wrong bytes, wrong TOML, and numbers without end
         raise SettingsError(f"{path} cannot be read: {error}") from error
     for name, value in values.items():
-        is_folder = name in _MODELS and isinstance(value, str) and (path.parent / value).is_dir()
+        # By os.path, which calls an endless name no folder, where pathlib raises.
+        is_folder = name in _MODELS and isinstance(value, str) and os.path.isdir(path.parent / value)  # noqa: PTH112
         if is_folder or (name in _PATHS and value and isinstance(value, str)):
-            values[name] = _absolute_location(value, path.parent)
+            try:
+                values[name] = _absolute_location(value, path.parent)
+            except ValueError as error:
+                raise SettingsError(f"{path}: {name}: {error} (found {value!r})") from error
     return values
 
 
 def _absolute_location(location: str, folder: Path) -> str:
-    """A path made absolute; a scheme such as ``installed:`` as it is."""
-    return location if location == INSTALLED else str(folder.absolute() / Path(location).expanduser())
+    """A path made absolute; a scheme such as ``installed:`` as it is. ValueError if it can be no path."""
+    return location if location == INSTALLED else _absolute_path(location, folder)
+
+
+def _absolute_path(location: str, folder: Path) -> str:
+    path = _expanded(location)
+    try:
+        return _checked(path if path.is_absolute() else folder.absolute() / path)
+    except FileNotFoundError:
+        raise ValueError("the working directory is gone: give an absolute path") from None
+
+
+def _expanded(location: str) -> Path:
+    try:
+        return Path(location).expanduser()
+    except RuntimeError:
+        raise ValueError("there is no such user: write the folder's full path") from None
+
+
+def _checked(path: Path) -> str:
+    """The path as text, after making sure that every file system and library takes it (but for its length)."""
+    text = str(path)
+    if "\0" in text:
+        raise ValueError("a path cannot hold a NUL character")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError("a path must be valid UTF-8: rename the folder") from None
+    return text
 
 
 def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
@@ -288,6 +373,6 @@ def _explain(error: ValidationError, home: Path) -> str:
         f"{'.'.join(map(str, fault['loc']))}: {fault['msg']} (found {fault['input']!r})"
         for fault in error.errors()
     ]
-    files = [path for path in (Path(FILE_NAME).absolute(), home / FILE_NAME) if path.is_file()]
+    files = [path.absolute() for path in (Path(FILE_NAME), home / FILE_NAME) if path.is_file()]
     origins = ", ".join(["options", "PRIME_* variables", *map(str, dict.fromkeys(files))])
     return f"settings are not valid: {'; '.join(faults)}. They come from {origins}"

@@ -9,7 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from prime_pipeline.errors import IndexNotFound
+from prime_pipeline.corpus.scan import ScanReport
+from prime_pipeline.errors import IndexCorrupt, IndexNotFound, StoreUnavailable
 from prime_pipeline.indexes.builds import BuildPlan, Builds
 from prime_pipeline.models.cross_encoder import CrossEncoderScorer
 from prime_pipeline.models.embedder import Embedder, SentenceTransformerEmbedder
@@ -17,7 +18,7 @@ from prime_pipeline.progress import Progress, silent
 from prime_pipeline.refresh.steps import BuildSteps, metadata_fingerprint
 from prime_pipeline.retrieval.retriever import Retriever
 from prime_pipeline.settings import Settings, load_settings
-from prime_pipeline.storage.blob_cache import BlobCache
+from prime_pipeline.storage.blob_cache import BlobCache, Cache, NoCache
 from prime_pipeline.storage.documents import DocumentStore
 from prime_pipeline.storage.home import Home
 from prime_pipeline.storage.seal import read_seal
@@ -30,7 +31,15 @@ class Workspace:
         settings: In force.
         embedder: Use this one instead of the configured one.
         progress: Told of everything that takes time.
+
+    Attributes:
+        settings: In force.
+        progress: Told of everything that takes time.
+        last_scan: What the last scan of this process found, set by who scans; None before the first. It is not kept
+            on disk.
     """
+
+    last_scan: ScanReport | None = None
 
     def __init__(
         self, settings: Settings, *, embedder: Embedder | None = None, progress: Progress = silent
@@ -55,9 +64,12 @@ class Workspace:
         return BlobCache(self.home.embeddings)
 
     @cached_property
-    def token_vectors(self) -> BlobCache:
-        """Token vectors by model and text, under a size limit."""
-        return BlobCache(self.home.token_vectors, self.settings.token_vector_cache_bytes)
+    def token_vectors(self) -> Cache:
+        """Token vectors by model and text, under a size limit; none where no cache can be opened (a full disk)."""
+        try:
+            return BlobCache(self.home.token_vectors, self.settings.token_vector_cache_bytes)
+        except StoreUnavailable:
+            return NoCache()
 
     @cached_property
     def embedder(self) -> Embedder:
@@ -102,10 +114,13 @@ class Workspace:
         live = builds.live_id
         if live is None:  # said before a model is loaded or a cache is made for it
             raise IndexNotFound(builds.path(""))
+        folder = builds.path(live)
+        if not folder.is_dir():
+            raise IndexCorrupt(folder, "the folder is missing")
         cross_encoder = (
             CrossEncoderScorer(self.settings.cross_encoder) if options.scorer == "cross_encoder" else None
         )
-        return Retriever(builds.path(live), self.embedder, self.token_vectors, options, cross_encoder)
+        return Retriever(folder, self.embedder, self.token_vectors, options, cross_encoder)
 
     def close(self) -> None:
         """Close the stores that were opened; one that is used again is opened again."""

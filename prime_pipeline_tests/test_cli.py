@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import socket
 import subprocess
@@ -89,7 +90,7 @@ def test_people_are_shown_what_happened(corpus: Path) -> None:
         (["refresh", "--corpus", "nowhere"], "CorpusNotFound", "nowhere"),
         (["search", "anything"], "IndexNotFound", "prime refresh"),
         (["status"], "IndexNotFound", "prime refresh"),
-        (["rollback"], "NoEarlierBuild", "published before"),
+        (["rollback"], "IndexNotFound", "prime refresh"),
         (["refresh", "--profile", "none"], "SettingsError", "profile"),
     ],
 )
@@ -97,6 +98,32 @@ def test_errors_name_the_remedy_and_exit_with_1(arguments: list[str], error: str
     answer = as_json(*arguments, exit_code=1)
     assert answer["error"] == error
     assert remedy in answer["message"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["search", "x", "-k", "0"], ["refresh", "--nonsense"], ["search"], ["ui", "--port", "99999999"]],
+)
+def test_wrong_usage_is_one_json_object_too(arguments: list[str], tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "prime_pipeline", *arguments, "--json"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert result.returncode == 2
+    assert set(json.loads(result.stdout)) == {"error", "message"}
+
+
+@pytest.mark.parametrize("command", ["search", "status", "rollback", "gc"])
+def test_a_home_that_is_none_is_left_alone(command: str, tmp_path: Path) -> None:
+    arguments = [command, "x"] if command == "search" else [command]
+    answer = as_json(*arguments, "--home", str(tmp_path / "mistyped"), exit_code=1)
+    assert answer["error"] == "IndexNotFound"
+    assert not (tmp_path / "mistyped").exists()
+
+
+def test_a_terminal_without_the_characters_still_gets_an_answer(corpus: Path) -> None:
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    command = [sys.executable, "-m", "prime_pipeline", "refresh", "--corpus", str(corpus)]
+    result = subprocess.run(command, capture_output=True, env=environment, check=False, timeout=120)
+    assert result.returncode == 0, result.stderr
 
 
 def test_a_wrong_option_is_wrong_usage() -> None:

@@ -11,14 +11,23 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from prime_pipeline.console import counts_table, excerpt, hits_view, measures_table, progress_on, source_of
+from prime_pipeline.console import (
+    counts_table,
+    excerpt,
+    hits_view,
+    measures_table,
+    message,
+    messages,
+    progress_on,
+    source_of,
+)
 from prime_pipeline.progress import silent
 from prime_pipeline.records import SectionHit
 
 HIT = SectionHit(
     rank=1,
     score=1.23456,
-    doc_id="bread",
+    doc_id="food/bread.md",
     section_id="bread#1",
     title="Bread",
     heading_path=("Dough", "Rising"),
@@ -89,6 +98,22 @@ def test_a_document_cannot_steer_the_terminal() -> None:
 )
 def test_sources_have_lines_where_the_format_has(lines: tuple[int | None, int | None], expected: str) -> None:
     assert source_of(replace(HIT, start_line=lines[0], end_line=lines[1])) == expected
+
+
+def test_sources_that_hold_several_documents_name_the_document() -> None:
+    hit = replace(HIT, doc_id="1909.00694", source_path="papers.json", start_line=None, end_line=None)
+    assert source_of(hit) == "papers.json (1909.00694)"
+
+
+def test_long_lists_say_how_much_is_left_out() -> None:
+    lines = [line.plain for line in messages("failed:", [f"{i}.md: broken" for i in range(1_023)])]
+    assert lines[0] == "failed: 0.md: broken"
+    assert lines[-1] == "failed: and 1,003 more, see --json or the Dagster UI"
+    assert len(lines) == 21
+
+
+def test_a_message_stays_on_its_line_and_keeps_its_direction() -> None:
+    assert message("failed:", "a\nerror: forged \u202egpj.exe").plain == "failed: a error: forged gpj.exe"
 
 
 def test_a_short_excerpt_is_the_text_without_blank_lines() -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -13,9 +14,11 @@ from prime_pipeline.corpus import folder as folder_module
 from prime_pipeline.corpus.beir import BeirCorpus
 from prime_pipeline.corpus.folder import FolderCorpus
 from prime_pipeline.corpus.installed import InstalledCorpus
+from prime_pipeline.corpus.location import unreadable
 from prime_pipeline.corpus.opening import open_corpus
 from prime_pipeline.corpus.qasper import QasperCorpus
-from prime_pipeline.corpus.source import SourceEntry, SourceFailure
+from prime_pipeline.corpus.source import SourceEntry, SourceFailure, unique
+from prime_pipeline.corpus.watch import corpus_state
 from prime_pipeline.errors import CorpusError, CorpusNotFound
 
 PAPER = {"title": "P", "abstract": "a", "full_text": [], "figures_and_tables": []}
@@ -151,3 +154,65 @@ def test_location_decides_the_kind(tmp_path: Path) -> None:
         open_corpus(str(tmp_path / "nowhere"))
     with pytest.raises(CorpusError, match="name the folder"):
         open_corpus(str(tmp_path / "md" / "x.md"))
+
+
+def test_links_to_files_are_followed_out_of_the_folder(tmp_path: Path) -> None:
+    corpus = written(tmp_path / "docs", {"a.md": "# A\n"})
+    (tmp_path / "outside.md").write_text("# Outside\n")
+    (tmp_path / "docs" / "link.md").symlink_to(tmp_path / "outside.md")
+    assert entries(corpus)["link.md"].parse().title == "Outside"
+
+
+def test_links_that_lead_nowhere_say_so(tmp_path: Path) -> None:
+    (tmp_path / "gone.md").symlink_to(tmp_path / "nowhere.md")
+    (tmp_path / "loop.md").symlink_to(tmp_path / "loop.md")
+    found = failures(FolderCorpus(tmp_path, "docs"))
+    assert "link to nothing" in found["gone.md"]
+    assert "loop of links" in found["loop.md"]
+
+
+def test_an_id_that_is_not_valid_utf8_is_a_failure_wherever_it_comes_from() -> None:
+    entry = SourceEntry("\ud800", "a.x", "x", "f", lambda: pytest.fail("is not parsed"), "#\ud800")
+    (failure,) = unique(iter([entry]))
+    assert isinstance(failure, SourceFailure)
+    assert (failure.source_path, failure.doc_id) == ("a.x#\\ud800", None)
+    assert "not valid UTF-8" in failure.reason
+
+
+def test_failures_can_be_printed() -> None:
+    failure = SourceFailure("\udcff.md", "bad \ud800", "\udcff.md")
+    assert failure == SourceFailure("\\udcff.md", "bad \\ud800", None)
+
+
+@pytest.mark.parametrize("name", ["ff.jsonl", "ff.json", "ff"])
+def test_a_pipe_is_no_corpus(tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(CorpusError, match=f"{name} is no folder and no regular file"):
+        open_corpus(str(tmp_path / name))
+
+
+@pytest.mark.parametrize("use", [open_corpus, corpus_state])
+def test_locations_that_cannot_be_reached_name_the_cause(
+    tmp_path: Path, use: Callable[[str], object]
+) -> None:
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    causes = {
+        "n" * 300: "nnn cannot be read, its name is too long",
+        "loop": "loop cannot be read, it is a link in a loop",
+        "link": "link cannot be read, it has vanished, or is a link to nothing",
+        "file/below": "below does not exist",
+        "nul\0": "is no path",
+    }
+    for name, cause in causes.items():
+        with pytest.raises(CorpusError, match=cause):
+            use(str(tmp_path / name))
+    with pytest.raises(CorpusError, match="is no path"):
+        use("~no-such-user/docs")
+
+
+def test_reasons_are_worded_by_the_error() -> None:
+    for number in (errno.EACCES, errno.EPERM):
+        assert "check its permissions" in unreadable(OSError(number, os.strerror(number)))
+    assert "Input/output error" in unreadable(OSError(errno.EIO, os.strerror(errno.EIO)))

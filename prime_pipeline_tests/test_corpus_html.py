@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from prime_pipeline.corpus.html import decoded_html, parse_html
@@ -70,7 +72,16 @@ def test_first_heading_that_repeats_the_title_is_no_section() -> None:
     ]
 
 
-@pytest.mark.parametrize("bomb", ["<div>" * 100_000, "<p><i>" * 100_000, "<div></x>" * 100_000])
+@pytest.mark.parametrize(
+    "bomb",
+    [
+        "<div>" * 100_000,
+        "<p><i>" * 100_000,
+        "<div></x>" * 100_000,
+        "<div/>" * 100_000,
+        "<svg><title>" + "<div>" * 100_000,
+    ],
+)
 def test_bombs_are_refused_at_once(bomb: str) -> None:
     with pytest.raises(DocumentError, match="nested too deeply"):
         parse(f"{bomb}text")
@@ -93,3 +104,59 @@ def test_character_set_is_named_by_the_page() -> None:
     for name in (b"klingon", b"base64"):
         with pytest.raises(DocumentError, match="byte 26 is not UTF-8"):
             decoded_html(b'<meta charset="' + name + b'"> ' + b" " * (8 - len(name)) + b"\xff", "p")
+
+
+MONSTERS = [
+    "<a " * 1_000_000,
+    "</" * 1_000_000,
+    "<?" * 1_000_000,
+    "<!--" * 1_000_000,
+    "<![CDATA[" * 500_000,
+    '<a x="' * 500_000,
+    """<a x='" """ * 500_000,
+    "<script>" * 200_000,
+    "<title></title" * 200_000,
+    "<a " + "=" * 1_000_000,
+    "<![ x",
+]
+
+
+@pytest.mark.parametrize("monster", MONSTERS, ids=lambda monster: monster[:9])
+def test_unfinished_markup_takes_linear_time(monster: str) -> None:
+    started = time.process_time()
+    assert parse(f"<h2>a</h2><p>word</p>{monster}").sections[0].heading == "a"
+    assert time.process_time() - started < 10
+
+
+@pytest.mark.parametrize(
+    "monster",
+    [
+        "<select>" + "<option>x</option>" * 200_000,
+        "<p " + " ".join(f"a{i}=1" for i in range(200_000)) + ">",
+        "".join(f"<body a{i}='1'>" for i in range(200_000)),
+        "".join(f"<x{i}></x{i}>" for i in range(200_000)),
+    ],
+    ids=["options", "attributes", "attributes of body", "names"],
+)
+def test_what_the_parser_compares_pair_by_pair_is_refused(monster: str) -> None:
+    started = time.process_time()
+    with pytest.raises(DocumentError, match="line 2 brings too many"):
+        parse(f"word\n{monster}")
+    assert time.process_time() - started < 10
+
+
+def test_large_pages_of_common_markup_are_read() -> None:
+    countries = "<select>" + "<option value=x>x</option>" * 250 + "</select>"
+    rows = "<tr id='r' class='a b c'><td>x<td><svg><path d='M0/1'/></svg>" * 2000
+    assert parse(countries * 100 + f"<table>{rows}</table>").text.count("| x |") == 2000
+
+
+def test_lines_count_only_tags_that_open_a_heading() -> None:
+    page = """<title><h2></title><!-- <h2> --><a title="<h2>">x</a><!--><textarea><h2></textarea>
+<script>s = "<h2>" </script>
+<svg><title>t</title><path/></svg>
+<h2
+ class=x>a</h2></ h2><?h2 <h2>
+<H2>b</H2>"""
+    document = parse(page)
+    assert [(s.heading, s.start_line) for s in document.sections[1:]] == [("a", 4), ("b", 6)]

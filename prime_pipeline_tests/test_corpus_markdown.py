@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -192,3 +193,22 @@ def test_real_documents(test_data: Path) -> None:
     assert ("Motivation", "Benefit: Faster loading") in paths(documents["3834-export-visibility"])
     assert "[features]" not in str(paths(documents["3143-cargo-weak-namespaced-features"]))
     assert documents["capability-matrix"].own_title == "Reference Capability Matrix"
+
+
+@pytest.mark.parametrize(
+    "heading",
+    [
+        f"# {'[' * 1_000_000}",
+        f"# {'<![CDATA[' * 50_000}",
+        f"<h1>{'<' * 500_000}</h1>",
+        f"<h1>{'<a ' * 500_000}</h1>",
+        f"<h1>&#{'9' * 100_000}</h1>",
+    ],
+    ids=lambda heading: heading[:9],
+)
+def test_words_of_a_monstrous_heading_are_cut_but_not_its_text(heading: str) -> None:
+    started = time.process_time()
+    document = parse(f"{heading}\n\nbody\n")
+    assert time.process_time() - started < 10
+    assert 0 < len(document.title) <= 1000
+    assert document.text == f"{heading}\n\nbody\n"

@@ -56,3 +56,12 @@ def test_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pypdf", None)
     with pytest.raises(DocumentError, match=r"pip install 'prime-pipeline\[pdf\]'"):
         parse_pdf(b"", "a.pdf", "a.pdf")
+
+
+def test_warnings_without_a_file_name_are_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    damaged = pdf("words").replace(b"startxref\n", b"startxref\n9")
+    assert parse_pdf(damaged, "a.pdf", "a.pdf").text == "words"
+    assert caplog.records == []
+    pypdf = pytest.importorskip("pypdf")
+    pypdf.PdfReader(io.BytesIO(damaged))
+    assert caplog.records  # as loud as before for all others

@@ -59,3 +59,10 @@ def test_directives_read_no_files(tmp_path: Path) -> None:
 def test_too_long_a_line_is_named() -> None:
     (warning,) = parse("A\n=\n\n" + "x" * 20_000 + "\n").warnings
     assert "Line 4" in warning
+
+
+def test_words_of_a_monstrous_heading_are_cut_but_not_its_text() -> None:
+    text = "".join(f"{':a' * 4000}\n{mark * 8000}\n\nbody\n\n" for mark in "=-")
+    document = parse_restructured_text(text, "a.rst", "a.rst")
+    assert document.text == text
+    assert {len(h.text) for s in document.sections for h in s.headings} == {1000}

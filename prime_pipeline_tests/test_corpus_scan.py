@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -13,9 +14,10 @@ from prime_pipeline.corpus import scan as scan_module
 from prime_pipeline.corpus.opening import open_corpus
 from prime_pipeline.corpus.scan import ScanReport, parse_documents, scan
 from prime_pipeline.corpus.source import SourceEntry, SourceFailure, SourceItem
-from prime_pipeline.errors import DocumentError, TooManyRemovals
+from prime_pipeline.errors import DocumentError, EmptyCorpus, TooManyRemovals
 from prime_pipeline.records import Document
 from prime_pipeline.storage.documents import CatalogueEntry, DocumentStore
+from prime_pipeline.storage.seal import seal_corpus
 from prime_pipeline_tests.documents import make_document
 
 
@@ -358,3 +360,37 @@ def test_warnings_are_told_once(store: DocumentStore, tmp_path: Path) -> None:
     report = scan(open_corpus(str(folder)), store)
     assert [source for source, _ in report.warnings] == ["setext.md"]
     assert scan(open_corpus(str(folder)), store).warnings == ()
+
+
+def test_a_document_that_cannot_be_stored_fails_alone(store: DocumentStore, tmp_path: Path) -> None:
+    folder = folder_of(tmp_path, 2)
+    (folder / "0.md").write_text('---\nauthor: "\\ud800"\n---\n\n# T\n\ntext\n')
+    report = scan(open_corpus(str(folder)), store)
+    assert report.added == ("1.md",)
+    assert "half of a character" in report.failed["0.md"]
+    stored: list[CatalogueEntry] = []
+    reasons = parse_documents(open_corpus(str(folder)), store, ["0.md", "1.md"], stored.append)
+    assert list(reasons) == ["0.md"]
+    assert [entry.doc_id for entry in stored] == ["1.md"]
+
+
+def test_ids_that_are_not_valid_unicode_fail_printably_and_stay_known(
+    store: DocumentStore, tmp_path: Path
+) -> None:
+    folder = folder_of(tmp_path, 1)
+    paper = {"title": "P", "abstract": "A.", "full_text": [], "figures_and_tables": []}
+    (folder / "p.json").write_text(json.dumps({"\ud800": paper, "good": paper}))
+    (folder / "r.jsonl").write_text(json.dumps({"_id": "\udfff", "text": "x"}))
+    for _ in range(2):
+        report = scan(open_corpus(str(folder)), store)
+        assert list(report.failed) == ["p.json#\\ud800", "r.jsonl:1"]
+        "".join([*report.failed, *report.failed.values(), *store.catalogue()]).encode()
+        assert store.catalogue().keys() == {"0.md", "p.json#good", "p.json#\\ud800", "r.jsonl:1"}
+
+
+def test_a_corpus_without_a_readable_document_names_the_first_failure(
+    store: DocumentStore, tmp_path: Path
+) -> None:
+    scan(MemoryCorpus(a="!", b="!"), store)
+    with pytest.raises(EmptyCorpus, match=r"2 files failed, first a\.md: is broken"):
+        seal_corpus(store, tmp_path / "seal.json", "memory")

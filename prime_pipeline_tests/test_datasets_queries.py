@@ -44,6 +44,10 @@ def test_a_beir_folder_gives_its_judged_queries(tmp_path: Path) -> None:
         (QUESTION, f"{HEADER}q2\td1\t1\n", r"test\.tsv: query 'q2' is judged but missing"),
         (QUESTION * 2, f"{HEADER}q1\td1\t1\n", "query id 'q1' occurs twice"),
         (QUESTION, HEADER, "no judged query"),
+        ('{"_id": "q\\ud800", "text": "x"}', HEADER, r"queries\.jsonl:1: .*half of a character"),
+        (QUESTION, f"{HEADER}q1\td\0\t1\n", r"test\.tsv:2: .*NUL"),
+        (QUESTION, f"{HEADER}q1\td1\t{'9' * 20}\n", r"test\.tsv:2: grade 9+ is out of range"),
+        (QUESTION, f"{HEADER}q1\td1\t-1000001\n", r"test\.tsv:2: grade -1000001 is out of range"),
     ],
 )
 def test_faults_of_a_beir_folder(tmp_path: Path, queries: str, qrels: str, message: str) -> None:
@@ -137,3 +141,18 @@ def test_installed_distributions_are_known_items() -> None:
     found = load_query_set(INSTALLED)
     assert (found.name, found.known_item) == ("installed", True)
     assert [(*found.qrels[query.query_id], query.text) for query in found.queries] == summaries()
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.jsonl", '{"query": "x", "relevant": "d\\ud800"}'),
+        ("a.jsonl", '{"query": "x", "relevant": "d", "query_id": "q\\ud800"}'),
+        ("a.json", '{"p\\ud800": {"qas": [{"question_id": "q", "question": "x"}]}}'),
+        ("a.json", '{"p": {"qas": [{"question_id": "q\\ud800", "question": "x"}]}}'),
+    ],
+)
+def test_ids_with_half_a_character_are_refused(tmp_path: Path, name: str, content: str) -> None:
+    (tmp_path / name).write_text(content)
+    with pytest.raises(EvaluationError, match=rf"{name}.*half of a character"):
+        load_query_set(str(tmp_path / name))

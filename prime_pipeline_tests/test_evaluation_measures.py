@@ -126,3 +126,23 @@ def test_the_order_of_the_input_makes_no_difference(
     turned_run = {query: dict(reversed(scores.items())) for query, scores in reversed(run.items())}
     turned_qrels = {query: dict(reversed(grades.items())) for query, grades in reversed(qrels.items())}
     assert evaluate(turned_run, turned_qrels, MEASURES) == evaluate(run, qrels, MEASURES)
+
+
+@pytest.mark.parametrize("wrong", ["a\ud800", "\udfffb", "a\0b"])
+def test_refuses_ids_that_pytrec_eval_cannot_hold(wrong: str) -> None:
+    right = {"q": {"d": 1}}
+    for run, qrels in (
+        ({wrong: {"d": 1.0}}, right),
+        ({"q": {wrong: 1.0}}, right),
+        ({}, {wrong: {"d": 1}}),
+        ({}, {"q": {wrong: 1}}),
+    ):
+        with pytest.raises(EvaluationError, match="repair the id"):
+            evaluate(run, qrels)
+
+
+@pytest.mark.parametrize("grade", [1_000_001, -1_000_001, 10**20])
+def test_refuses_grades_out_of_range(grade: int) -> None:
+    with pytest.raises(EvaluationError, match="grades go up to 1,000,000"):
+        evaluate({}, {"q": {"d": grade}})
+    assert evaluate({"q": {"d": 1.0}}, {"q": {"d": 1_000_000}}).means["ndcg@5"] == 1.0

@@ -228,6 +228,16 @@ def test_garbage(builds: Builds, tmp_path: Path) -> None:
     assert builds.live_id == ids[2]
 
 
+def test_only_what_is_named_like_a_build_is_garbage(builds: Builds, tmp_path: Path) -> None:
+    publish(builds, documents())
+    kept = [tmp_path / "offline" / name for name in ("builds/mine", "staging/mine", "builds/notes.md")]
+    for path in kept:
+        path.mkdir(parents=True)
+    (tmp_path / "offline" / "staging" / ("0" * 16)).touch()  # no folder
+    assert builds.collect_garbage(keep=0) == []
+    assert all(path.is_dir() for path in kept)
+
+
 def test_what_a_killed_run_left_in_staging_heals(builds: Builds) -> None:
     plan = plan_of(documents())
     staging = builds.staging(plan)
@@ -298,6 +308,9 @@ def test_the_manifest_round_trips(builds: Builds) -> None:
     with pytest.raises(SchemaMismatch):
         read_manifest(live)
     path.unlink()
+    with pytest.raises(IndexCorrupt, match=r"manifest\.json is missing"):
+        read_manifest(live)
+    shutil.rmtree(live)
     with pytest.raises(IndexNotFound):
         read_manifest(live)
 
@@ -311,3 +324,11 @@ def test_a_damaged_pointer_names_a_remedy_that_works(builds: Builds, tmp_path: P
             _ = builds.live_id
     pointer.unlink()
     assert publish(builds, documents()) == Publication(first, first, changed=True)
+
+
+def test_a_file_in_the_place_of_the_home_holds_no_build(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    builds = Builds(tmp_path / "file" / "indexes")
+    assert (builds.live_id, builds.live_path, builds.history()) == (None, None, [])
+    with pytest.raises(IndexNotFound):
+        read_manifest(builds.path("0" * 16))

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from prime_pipeline.errors import IndexCorrupt, SchemaMismatch
+from prime_pipeline.errors import IndexCorrupt, SchemaMismatch, StoreUnavailable
 from prime_pipeline.indexes.lexical import LexicalBuild, LexicalIndex, build_lexical_index, match_expression
 from prime_pipeline.records import Document
 from prime_pipeline_tests.documents import make_document, sealed
+from prime_pipeline_tests.full_disk import file_size_limit
 
 WORDS = [
     "alpha",
@@ -351,3 +352,9 @@ def test_missing_damaged_and_foreign_files_are_named(tmp_path: Path) -> None:
     _forget_origin(tmp_path / "foreign")
     with pytest.raises(SchemaMismatch, match="schema version 0"):
         LexicalIndex(tmp_path / "foreign")
+
+
+def test_a_full_disk_is_named_with_the_file(tmp_path: Path) -> None:
+    with file_size_limit(4096), pytest.raises(StoreUnavailable, match=r"cannot use .*l\.sqlite \("):
+        build(tmp_path / "l.sqlite", [make_document("a", "words")])
+    assert list(tmp_path.glob("*.sqlite")) == []

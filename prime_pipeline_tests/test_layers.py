@@ -18,9 +18,9 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"corpus", "restructuring", "metadata", "indexes", "evaluation"}),
     frozenset({"retrieval", "datasets", "baselines"}),
     frozenset({"refresh", "settings"}),
-    frozenset({"workspace", "console"}),
+    frozenset({"workspace"}),
     frozenset({"defs", "server"}),
-    frozenset({"definitions"}),
+    frozenset({"definitions", "console"}),
     frozenset({"cli", "__init__"}),
     frozenset({"__main__"}),
 )

@@ -177,3 +177,9 @@ def test_a_damaged_configuration_is_named(content: str, tmp_path: Path) -> None:
 
 def test_an_absent_configuration_is_empty(tmp_path: Path) -> None:
     assert read_config(tmp_path, "config.json") == {}
+
+
+@pytest.mark.parametrize("name", ["a" * 5_000, "/" + "a" * 5_000, "a\0b", "~nosuchuser/model", "a\udcff"])
+def test_a_name_that_can_be_no_path_is_not_found(name: str, hub_cache: Path) -> None:
+    with pytest.raises(ModelNotFound):
+        resolve_model(name)

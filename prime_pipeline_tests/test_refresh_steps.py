@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from prime_pipeline.errors import DocumentChanged, IndexCorrupt
+from prime_pipeline.errors import DocumentChanged, IndexCorrupt, StoreCorrupt
 from prime_pipeline.indexes.builds import LEXICAL_FILE, METADATA_FILE, verify_build
 from prime_pipeline.metadata.options import MetadataOptions
 from prime_pipeline.records import Document
@@ -256,3 +256,15 @@ def test_a_text_that_is_hardly_latin_is_warned_about(tmp_path: Path) -> None:
     bench.put([chinese])
     (note,) = bench.steps().build_lexical().notes
     assert "Chinese, Japanese or Korean" in note
+
+
+@pytest.mark.parametrize("step", ["synthesise_metadata", "build_lexical"])
+def test_one_failed_step_finds_all_damaged_documents(bench: Bench, step: str) -> None:
+    for document in CORPUS:
+        bench.store.put(document, document.doc_id, "source")
+    for doc_id in ("d1", "d4", "d7"):
+        bench.store.path(doc_id).write_bytes(b"")
+    with pytest.raises(StoreCorrupt):
+        getattr(bench.steps(), step)()
+    unparsed = [i for i, entry in bench.store.catalogue().items() if entry.source_fingerprint is None]
+    assert unparsed == ["d1", "d4", "d7"]

@@ -116,7 +116,7 @@ def test_another_embedder_is_refused(bench: Bench) -> None:
 
 def test_a_folder_without_a_build_is_refused(bench: Bench, tmp_path: Path) -> None:
     with pytest.raises(IndexNotFound, match="prime refresh"):
-        Retriever(tmp_path, bench.embedder, bench.token_vectors, RetrievalOptions())
+        Retriever(tmp_path / "nowhere", bench.embedder, bench.token_vectors, RetrievalOptions())
 
 
 def test_damage_is_refused_with_the_file_s_name(bench: Bench) -> None:
@@ -219,3 +219,10 @@ def test_a_document_without_headings_is_one_hit(tmp_path: Path) -> None:
     bench.publish(parse_plain_text("a note on bread\n", "note", "note.txt"))
     (hit,) = bench.retriever().search("bread")
     assert (hit.section_id, hit.heading_path, hit.text) == ("note#0", (), "a note on bread\n")
+
+
+def test_a_closed_retriever_says_so(retriever: Retriever) -> None:
+    retriever.close()
+    for ask in (retriever.search, retriever.rank_documents, retriever.idf):
+        with pytest.raises(RuntimeError, match="is closed: open a new one"):
+            ask("engine")

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from prime_pipeline.errors import StoreUnavailable
 from prime_pipeline.indexes.lexical import StoredSection
 from prime_pipeline.models.cross_encoder import CrossEncoderScorer
 from prime_pipeline.models.late_interaction import dequantise, maxsim, quantise
 from prime_pipeline.retrieval.scorers import CrossEncoderSectionScorer, LateInteractionScorer, scoring_text
-from prime_pipeline.storage.blob_cache import BlobCache
+from prime_pipeline.storage.blob_cache import BlobCache, NoCache
 from prime_pipeline_tests.fakes import HashingEmbedder, tiny_cross_encoder
 
 IDF = {"the": 1.0, "bread": 3.0, "state": 2.0, "of": 1.5}
@@ -172,3 +173,20 @@ def test_a_cross_encoder_scores_heading_and_body(tmp_path: Path) -> None:
     assert found == pytest.approx(expected, abs=1e-5)
     assert not scorer.adds_lexical_score
     assert scorer.score("the cat", []).shape == (0,)
+
+
+class FullDisk(NoCache):
+    """Can neither be read nor written."""
+
+    def lookup(self, keys: Iterable[str]) -> dict[str, bytes]:
+        raise StoreUnavailable(Path("cache"), "disk I/O error")
+
+    def store(self, values: Mapping[str, bytes]) -> None:
+        raise StoreUnavailable(Path("cache"), "database or disk is full")
+
+
+@pytest.mark.parametrize("lost", [NoCache(), FullDisk()])
+def test_scoring_goes_on_without_a_cache(embedder: PieceEmbedder, cache: BlobCache, lost: NoCache) -> None:
+    sections = [section("bread"), section("salt")]
+    expected = LateInteractionScorer(embedder, cache, idf).score("bread", sections)
+    assert LateInteractionScorer(embedder, lost, idf).score("bread", sections).tolist() == expected.tolist()

@@ -262,3 +262,95 @@ def test_a_return_to_the_default_profile_is_remembered(home: Path) -> None:
     write(home, 'profile = "paper"')
     remember(load_settings({"profile": "embedded"}))
     assert load_settings().profile == "embedded"
+
+
+BAD_PATHS = ["~nosuchuser/x", "a\0b", "a\udcff"]
+
+
+@pytest.mark.parametrize("path", BAD_PATHS)
+@pytest.mark.parametrize("name", ["home", "cache_home", "corpus", "queries", "embedder", "cross_encoder"])
+def test_what_can_be_no_path_is_refused_as_an_option(name: str, path: str) -> None:
+    with pytest.raises(SettingsError, match=name):
+        load_settings({name: path})
+
+
+@pytest.mark.parametrize("path", ["~nosuchuser/x", "a\udcff"])
+@pytest.mark.parametrize("name", ["home", "cache_home", "corpus", "embedder"])
+def test_what_can_be_no_path_is_refused_as_a_variable(
+    name: str, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(f"PRIME_{name.upper()}", path)
+    with pytest.raises(SettingsError, match=name):
+        load_settings()
+
+
+@pytest.mark.parametrize("path", ["~nosuchuser/x", "a\\u0000b"])
+@pytest.mark.parametrize("name", ["home", "cache_home", "corpus", "embedder"])
+def test_what_can_be_no_path_is_refused_in_a_file(name: str, path: str, here: Path) -> None:
+    write(here, f'{name} = "{path}"')
+    with pytest.raises(SettingsError, match=name):
+        load_settings({"home": here / "h"} if name != "home" else None)
+
+
+def test_an_endless_model_name_is_left_to_the_models(here: Path) -> None:
+    write(here, f'embedder = "{"a" * 5_000}"')
+    assert load_settings().embedder == "a" * 5_000
+
+
+def test_the_caches_of_a_variable_may_begin_with_a_tilde(
+    tmp_path: Path, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PRIME_CACHE_HOME", "~/shared")
+    assert load_settings().stored.cache_root == tmp_path / "shared"
+    monkeypatch.setenv("PRIME_CACHE_HOME", "near")
+    assert load_settings().stored.cache_root == here / "near"
+
+
+@pytest.mark.parametrize("text", ["a = " + "[" * 100_000, "a = " + "9" * 5_000])
+def test_a_file_without_end_is_refused(here: Path, text: str) -> None:
+    write(here, text)
+    with pytest.raises(SettingsError, match=r"prime\.toml cannot be read"):
+        load_settings()
+
+
+def test_a_variable_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PRIME_EVALUATE", "[" * 100_000)
+    with pytest.raises(SettingsError, match="nested too deeply"):
+        load_settings()
+
+
+def test_every_number_has_bounds() -> None:
+    settings = load_settings()
+    groups = {"metadata": settings.metadata, "index": settings.index, "retrieval": settings.retrieval}
+    numbers = [
+        (group, name)
+        for group, values in groups.items()
+        for name, value in values.model_dump().items()
+        if isinstance(value, int | float)
+    ]
+    assert len(numbers) > 10
+    for group, name in numbers:
+        for value in (-1, 10**10, 10**30, float("inf"), float("nan")):
+            with pytest.raises(SettingsError, match=rf"{group}\.{name}"):
+                load_settings({group: {name: value}})
+    with pytest.raises(SettingsError, match="token_vector_cache_bytes"):
+        load_settings({"token_vector_cache_bytes": 10**30})
+
+
+def test_a_working_directory_that_is_gone(here: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here.rmdir()
+    absolute = {"home": home, "corpus": str(home / "docs"), "cache_home": home}
+    assert load_settings(absolute).corpus == str(home / "docs")
+    for name in absolute:
+        with pytest.raises(SettingsError, match=f"{name}: .*working directory is gone"):
+            load_settings({**absolute, name: "near"})
+    with pytest.raises(SettingsError, match="profile"):
+        load_settings({**absolute, "profile": "big"})
+
+
+def test_what_cannot_be_written_down_is_not_remembered(home: Path) -> None:
+    settings = load_settings({"corpus": "docs"}).model_copy(update={"corpus": "/docs\udcff"})
+    with pytest.raises(SettingsError, match=r"prime\.toml cannot be brought up to date"):
+        remember(settings)
+    assert list(home.iterdir()) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import threading
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from prime_pipeline.errors import StoreUnavailable
 from prime_pipeline.storage.atomic import atomic_path, remove_leftovers, write_bytes, write_text
 
 
@@ -76,11 +78,28 @@ def test_a_long_name_leaves_room_for_the_temporary_one(tmp_path: Path) -> None:
 
 
 def test_leftovers_of_killed_processes_go_when_they_are_old(tmp_path: Path) -> None:
-    old, young, other = tmp_path / ".a.json.1.tmp", tmp_path / ".b.json.2.tmp", tmp_path / "c.json"
-    for path in (old, young, other):
+    old, young = tmp_path / f".a.json.{'0a' * 16}.tmp", tmp_path / f".b.json.{'0b' * 16}.tmp"
+    others = [
+        tmp_path / name for name in ("c.json", ".mine.tmp", f".d.{'0A' * 16}.tmp", f"e.{'0a' * 16}.tmp")
+    ]
+    for path in (old, young, *others):
         path.write_text("")
-    os.utime(old, (0, 0))
-    os.utime(other, (0, 0))
+    for path in (old, *others):
+        os.utime(path, (0, 0))
     assert remove_leftovers(tmp_path, older_than_s=3600) == 1
-    assert sorted(tmp_path.iterdir()) == sorted([young, other])
+    assert sorted(tmp_path.iterdir()) == sorted([young, *others])
     assert remove_leftovers(tmp_path / "nowhere", older_than_s=0) == 0
+
+
+def test_a_full_disk_and_a_folder_that_cannot_be_are_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreUnavailable, match=r"cannot use .*file/target .*(File exists|Not a directory)"):
+        write_bytes(tmp_path / "file" / "target", b"x")
+
+    def fill_the_disk() -> None:
+        with atomic_path(tmp_path / "target"):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with pytest.raises(StoreUnavailable, match=r"target \(No space left on device\): .*free space"):
+        fill_the_disk()
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]

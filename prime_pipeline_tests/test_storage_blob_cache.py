@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from prime_pipeline.errors import StoreCorrupt
-from prime_pipeline.storage.blob_cache import BlobCache
+from prime_pipeline.storage.blob_cache import BlobCache, NoCache
 
 
 def test_round_trip_also_after_reopening(tmp_path: Path) -> None:
@@ -110,21 +109,50 @@ def test_two_processes_share_a_file(tmp_path: Path) -> None:
     cache.close()
 
 
-def test_a_file_that_is_no_database_names_the_remedy(tmp_path: Path) -> None:
-    (tmp_path / "c.sqlite").write_bytes(b"damaged" * 1_000)
-    with pytest.raises(StoreCorrupt, match=r"c\.sqlite is damaged .* delete it and run `prime refresh`"):
-        BlobCache(tmp_path / "c.sqlite")
+def test_a_file_that_is_no_database_makes_room_for_a_new_one(tmp_path: Path) -> None:
+    for suffix in ("", "-wal", "-shm"):
+        (tmp_path / f"c.sqlite{suffix}").write_bytes(b"damaged" * 1_000)
+    cache = BlobCache(tmp_path / "c.sqlite")
+    cache.store({"a": b"x"})
+    assert cache.lookup("ab") == {"a": b"x"}
+    cache.close()
 
 
-def test_damage_inside_shows_when_it_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "c.sqlite"
+def damaged_inside(path: Path) -> BlobCache:
     cache = BlobCache(path)
     cache.store({f"k{i}": bytes(500) for i in range(100)})
     cache.close()
     data = bytearray(path.read_bytes())
     data[4096:] = b"\xa5" * (len(data) - 4096)
     path.write_bytes(data)
-    cache = BlobCache(path)
-    with pytest.raises(StoreCorrupt, match="delete it"):
-        cache.lookup(["k1"])
+    return BlobCache(path)
+
+
+def test_damage_that_shows_later_costs_the_content_and_nothing_else(tmp_path: Path) -> None:
+    cache = damaged_inside(tmp_path / "read.sqlite")
+    assert cache.lookup(["k1"]) == {}
+    cache.store({"k1": b"again"})
+    assert cache.lookup(["k1"]) == {"k1": b"again"}
+    cache.close()
+    cache = damaged_inside(tmp_path / "written.sqlite")
+    cache.store({"k1": b"again"})
+    assert cache.lookup(["k1", "k2"]) == {"k1": b"again"}
+    cache.close()
+
+
+def test_a_closed_cache_is_not_taken_for_a_damaged_one(tmp_path: Path) -> None:
+    cache = BlobCache(tmp_path / "c.sqlite")
+    cache.store({"a": b"x"})
+    cache.close()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        cache.lookup("a")
+    cache = BlobCache(tmp_path / "c.sqlite")
+    assert cache.lookup("a") == {"a": b"x"}
+    cache.close()
+
+
+def test_no_cache_keeps_nothing() -> None:
+    cache = NoCache()
+    cache.store({"a": b"x"})
+    assert cache.lookup("a") == {}
     cache.close()

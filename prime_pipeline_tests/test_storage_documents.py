@@ -158,13 +158,43 @@ def test_half_surrogate_pairs_are_refused_in_documents_and_written_out_in_failur
 def test_garbage_is_what_nobody_catalogued_an_hour_ago(store: DocumentStore, tmp_path: Path) -> None:
     entry = store.put(make_document("a"), "a", "s")
     folder = store.path("a").parent
-    for name in ("old.json", ".old.tmp", "young.json"):
-        (folder / name).touch()
-    for path in (folder / "old.json", folder / ".old.tmp", store.path("a")):
+    old, young = (folder / f"{folder.name}{digit * 38}.json" for digit in "01")
+    temporary = folder / f".{old.name[:40]}.{'ab' * 16}.tmp"
+    for path in (old, young, temporary):
+        path.touch()
+    for path in (old, temporary, store.path("a")):
         os.utime(path, (0, time.time() - 4_000))
     assert store.collect_garbage() == 2
-    assert {path.name for path in folder.iterdir()} == {"young.json", store.path("a").name}
+    assert set(folder.iterdir()) == {young, store.path("a")}
     assert store.load("a", str(entry.version))
+
+
+def test_files_of_the_user_are_no_garbage(store: DocumentStore, tmp_path: Path) -> None:
+    name = "0" * 40
+    kept = [
+        tmp_path / "documents" / path
+        for path in ("mine/a.md", "mine/a.json", "ab/a.json", f"ab/{name}.json", f"00/{name}.md", "00/.a.tmp")
+    ]
+    for path in kept:
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+        os.utime(path, (0, 0))
+    assert store.collect_garbage() == 0
+    assert all(path.is_file() for path in kept)
+    assert store.stored_files() == frozenset()
+
+
+def test_all_damaged_documents_are_found_at_once(store: DocumentStore) -> None:
+    entries = [store.put(make_document(i, f"text {i}"), i, "source") for i in "abcd"]
+    versions = [(entry.doc_id, str(entry.version)) for entry in entries]
+    store.path("a").write_bytes(b"")
+    store.path("d").unlink()
+    store.path("c").write_bytes(store.path("b").read_bytes())  # a sound file in the wrong place
+    with pytest.raises(StoreCorrupt):
+        list(store.load_all(versions))
+    sources = {i: entry.source_fingerprint for i, entry in store.catalogue().items()}
+    assert sources == {"a": None, "b": "source", "c": None, "d": None}
+    assert store.forget_damaged(versions) == ["a", "c", "d"]
 
 
 def _put_many(folder: Path, prefix: str) -> None:

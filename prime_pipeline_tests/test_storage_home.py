@@ -62,3 +62,21 @@ def test_a_lock_is_held_by_one_at_a_time(tmp_path: Path) -> None:
     assert most == 1
     with home.lock("documents"), home.lock("index-offline"):  # other names do not wait
         pass
+
+
+def test_a_lock_that_cannot_be_made_names_the_home(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "home" / "locks" / "documents.lock").mkdir(parents=True)
+    for name in ("file", "home"):
+        with (
+            pytest.raises(HomeNotWritable, match=f"PRIME_HOME .*{name}"),
+            Home.at(tmp_path / name).lock("documents"),
+        ):
+            pass
+
+
+def test_a_lock_passes_on_what_its_block_raises(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError), Home.at(tmp_path).lock("documents"):
+        raise FileNotFoundError
+    with Home.at(tmp_path).lock("documents"):  # free again
+        pass

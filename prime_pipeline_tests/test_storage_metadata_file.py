@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from prime_pipeline.errors import IndexCorrupt
+from prime_pipeline.errors import IndexCorrupt, StoreUnavailable
 from prime_pipeline.records import DocumentMetadata
 from prime_pipeline.storage.metadata_file import MetadataFile, write_metadata
+from prime_pipeline_tests.full_disk import file_size_limit
 
 METADATA = [
     DocumentMetadata(
@@ -67,3 +68,9 @@ def test_missing_and_damaged_files_are_named(tmp_path: Path) -> None:
     for name in ("missing", "damaged", "empty"):
         with pytest.raises(IndexCorrupt, match=f"{name} is damaged"):
             MetadataFile(tmp_path / name)
+
+
+def test_a_full_disk_is_named_with_the_file(tmp_path: Path) -> None:
+    with file_size_limit(4096), pytest.raises(StoreUnavailable, match=r"cannot use .*m\.sqlite \("):
+        write_metadata(tmp_path / "m.sqlite", METADATA, FREQUENCIES)
+    assert list(tmp_path.glob("*.sqlite")) == []

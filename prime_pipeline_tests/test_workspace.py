@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 import prime_pipeline
 from prime_pipeline.corpus.opening import open_corpus
 from prime_pipeline.corpus.scan import scan
-from prime_pipeline.errors import EmptyCorpus, IndexModelMismatch, IndexNotFound
+from prime_pipeline.errors import EmptyCorpus, IndexCorrupt, IndexModelMismatch, IndexNotFound
 from prime_pipeline.settings import load_settings
 from prime_pipeline.storage.seal import seal_corpus
 from prime_pipeline.workspace import Workspace, open_retriever
@@ -96,3 +97,43 @@ def test_the_package_opens_a_retriever_with_local_models(corpus: Path, tmp_path:
     other = tiny_bert(tmp_path / "other", seed=1)
     with pytest.raises(IndexModelMismatch, match="prime refresh"):
         open_retriever(tmp_path / "mine", embedder=str(other))
+
+
+def test_damaged_caches_take_nothing_down(corpus: Path) -> None:
+    workspace = Workspace(load_settings({"corpus": str(corpus)}), embedder=HashingEmbedder())
+    workspace.home.embeddings.parent.mkdir(parents=True)
+    for path in (workspace.home.embeddings, workspace.home.token_vectors):
+        path.write_bytes(b"damaged" * 1_000)
+    refresh(workspace)
+    with workspace.retriever() as retriever:
+        assert retriever.search("engine")[0].doc_id == "car.md"
+    workspace.close()
+
+
+def test_search_needs_no_token_vector_cache(corpus: Path) -> None:
+    workspace = Workspace(load_settings({"corpus": str(corpus)}), embedder=HashingEmbedder())
+    refresh(workspace)
+    workspace.home.token_vectors.mkdir()  # cannot be opened as a file
+    with workspace.retriever() as retriever:
+        assert retriever.search("engine")[0].doc_id == "car.md"
+    workspace.close()
+
+
+def test_a_live_build_that_is_not_whole_is_called_damaged(corpus: Path) -> None:
+    workspace = Workspace(load_settings({"corpus": str(corpus)}), embedder=HashingEmbedder())
+    refresh(workspace)
+    live = workspace.builds("offline").live_path
+    assert live is not None
+    (live / "manifest.json").unlink()
+    with pytest.raises(IndexCorrupt, match=r"manifest\.json is missing"):
+        workspace.retriever()
+    shutil.rmtree(live)
+    with pytest.raises(IndexCorrupt, match="the folder is missing"):
+        workspace.retriever()
+    refresh(workspace)
+    workspace.retriever().close()
+    workspace.close()
+
+
+def test_no_scan_before_the_first() -> None:
+    assert Workspace(load_settings()).last_scan is None

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from prime_pipeline.corpus.decoding import checked, decoded, without_byte_order_mark
+from prime_pipeline.corpus.location import unreadable
 from prime_pipeline.corpus.source import SourceEntry, SourceFailure, SourceItem, unique
 from prime_pipeline.errors import DocumentError
 from prime_pipeline.records import Document, Section
@@ -47,9 +48,7 @@ def beir_entries(path: Path, source_path: str, id_prefix: str = "") -> Iterator[
                 if line.strip():
                     yield _entry(line, number, source_path, id_prefix)
     except OSError as error:
-        yield SourceFailure(
-            source_path, f"cannot be read ({error.strerror or error}): check its permissions", None
-        )
+        yield SourceFailure(source_path, unreadable(error), None)
 
 
 def is_beir(path: Path) -> bool:

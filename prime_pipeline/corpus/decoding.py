@@ -65,6 +65,11 @@ def checked(text: str, source: str) -> str:
     return with_line_feeds(text)
 
 
+def printable(text: str) -> str:
+    r"""The text with each half of a surrogate pair, which UTF-8 cannot express, written out: ``\udcff``."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 def without_byte_order_mark(data: bytes) -> bytes:
     """The bytes behind a UTF-8 byte order mark, if there is one."""
     return data.removeprefix(codecs.BOM_UTF8)

@@ -1,7 +1,7 @@
 """A folder of files to documents: which files count, and which reader reads them.
 
-Hidden files and folders are skipped, folders behind symbolic links are not followed, and files with other suffixes
-are counted. A file of more than 32 MiB (``MAX_FILE_BYTES``) fails, and like every failure it fails alone; only
+Hidden files and folders are skipped, and files with other suffixes are counted. A symbolic link to a file is
+followed, out of the folder, too, and the document bears the link's name; links to folders are not followed. A file of more than 32 MiB (``MAX_FILE_BYTES``) fails, and like every failure it fails alone; only
 JSON Lines files, read line by line, may be larger.
 """
 
@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Final
 
 from prime_pipeline.corpus.beir import beir_entries, is_beir
-from prime_pipeline.corpus.decoding import decoded
+from prime_pipeline.corpus.decoding import decoded, printable
 from prime_pipeline.corpus.html import decoded_html, parse_html
+from prime_pipeline.corpus.location import unreadable
 from prime_pipeline.corpus.markdown import parse_markdown
 from prime_pipeline.corpus.pdf import parse_pdf
 from prime_pipeline.corpus.plain_text import parse_plain_text
@@ -81,10 +82,9 @@ class FolderCorpus:
                 else:
                     yield from found
             except DocumentError as failure:
-                yield SourceFailure(_printable(relative_path), failure.reason, _usable_id(relative_path))
+                yield SourceFailure(relative_path, failure.reason, relative_path)
             except OSError as failure:
-                reason = f"cannot be read ({failure.strerror or failure}): check its permissions"
-                yield SourceFailure(_printable(relative_path), reason, _usable_id(relative_path))
+                yield SourceFailure(relative_path, unreadable(failure), relative_path)
 
 
 def _files(root: Path) -> Iterator[tuple[str, OSError | None]]:
@@ -98,17 +98,9 @@ def _files(root: Path) -> Iterator[tuple[str, OSError | None]]:
 
 
 def _checked_name(relative_path: str) -> str:
-    if _usable_id(relative_path) is None:
-        raise DocumentError(_printable(relative_path), "its name is not valid UTF-8: rename it")
+    if (shown := printable(relative_path)) != relative_path:
+        raise DocumentError(shown, "its name is not valid UTF-8: rename it")
     return relative_path
-
-
-def _usable_id(relative_path: str) -> str | None:
-    return relative_path if _printable(relative_path) == relative_path else None
-
-
-def _printable(relative_path: str) -> str:
-    return relative_path.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _read(path: Path, name: str, suffix: str) -> Iterator[SourceItem] | None:

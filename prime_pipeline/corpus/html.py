@@ -12,7 +12,7 @@ import codecs
 import re
 from collections import Counter
 from collections.abc import Iterator
-from html.parser import HTMLParser
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from prime_pipeline.corpus.decoding import decoded, decoded_as, with_line_feeds
@@ -25,7 +25,16 @@ if TYPE_CHECKING:
 
 _MAX_DEPTH = 512
 _MAX_REOPENED = 5_000_000
+_MAX_COMPARED = 100_000_000  # about a second
+_MAX_NAMES = 20_000
 _CHARSET = re.compile(rb"""<meta[^>]+charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
+_FLAGS = re.IGNORECASE | re.ASCII
+_MARKUP = re.compile(r"<(?:(/?)([a-z][^\s/>]*+)|!--|[!?/])", _FLAGS)
+# Possessive, so that nothing is read twice: a tag or value without an end fails after one look at the rest.
+_ATTRIBUTES = re.compile(r"""(?:[^>=]++|=\s*+(?:"[^"]*+"|'[^']*+'|(?!["'])))*+>""", _FLAGS)
+_VALUE = re.compile(r"""=\s*+(?:"[^"]*+"|'[^']*+'|[^\s>"']*+)""", _FLAGS)
+_COMMENT = re.compile(r"-?>|.*?--!?>", _FLAGS | re.DOTALL)
+_BOGUS_COMMENT = re.compile(r"[^>]*+>", _FLAGS)
 _BROWSER_NAMES = {"iso8859-1": "cp1252", "ascii": "cp1252"}  # what the HTML standard reads for these two
 
 _HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
@@ -36,9 +45,11 @@ _OTHER_BLOCKS = (
 )
 _BLOCKS = _HEADINGS | frozenset(_OTHER_BLOCKS.split())
 _NO_CELL_CONTENT = "h1,h2,h3,h4,h5,h6,pre,table,ul,ol"  # a row that holds these only lays out the page
-_CLOSED_BY_OTHERS = "p li dt dd tr td th tbody thead tfoot colgroup option optgroup rt rp html head body"
+_CLOSED_BY_OTHERS = "p li dt dd tr td th tbody thead tfoot colgroup option optgroup html head body"
 _VOID = "area base br col embed hr img input link meta param source track wbr"
 _NOT_NESTING = frozenset(f"{_CLOSED_BY_OTHERS} {_VOID}".split())
+_FOREIGN = frozenset({"svg", "math"})
+_RAW = frozenset({"script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes"})
 _FORMATTING = frozenset(
     {"a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"}
 )
@@ -73,21 +84,20 @@ def parse_html(text: str, doc_id: str, source_path: str) -> Document:
     """The document of an HTML text; its own text is what a reader sees, not the markup.
 
     Raises:
-        DocumentError: It holds no words, or is nested so deeply that parsing it would take minutes.
+        DocumentError: It holds no words, or parsing it would take minutes, since it is nested too deeply, say.
     """
     from selectolax.lexbor import LexborHTMLParser
 
-    source_lines = _heading_lines(text, source_path)
+    tagged = _headings(text, source_path)
     tree = LexborHTMLParser(text)
     if tree.root is None:
         raise DocumentError(source_path, "holds no text")
-    numbers = {node.mem_id: number for number, node in enumerate(tree.css(",".join(sorted(_HEADINGS))))}
-    known = len(numbers) == len(source_lines)
+    parsed = tree.css(",".join(sorted(_HEADINGS)))
+    known = [node.tag for node in parsed] == [name for name, _ in tagged]
+    lines = {node.mem_id: line for node, (_, line) in zip(parsed, tagged, strict=True)} if known else {}
     writer = _Writer()
     for node, entering in _walk(tree.root):
-        writer.visit(
-            node, entering, source_lines[numbers[node.mem_id]] if known and node.mem_id in numbers else None
-        )
+        writer.visit(node, entering, lines.get(node.mem_id))
     if not (result := writer.text()).strip():
         raise DocumentError(source_path, "holds no text outside scripts, styles and navigation")
     title = tree.css_first("head > title")
@@ -212,45 +222,114 @@ class _Writer:
         self._last_kind = kind
 
 
-class _Scan(HTMLParser):
-    """Finds the lines of the heading tags, and refuses what would make a tree of millions of nodes."""
+@dataclass(frozen=True, slots=True)
+class _Tag:
+    """A tag of the file: name in lower case, text behind the name, and 1-based line on which it starts."""
+
+    name: str
+    attributes: str
+    line: int
+    is_end: bool
+
+
+def _tags(text: str) -> Iterator[_Tag]:
+    """The tags outside comments, scripts and the like, in linear time; what is never closed hides all behind it."""
+    position, line, counted, foreign = 0, 1, 0, ""
+    while found := _MARKUP.search(text, position):
+        slash, name = found[1], (found[2] or "").lower()
+        rest = (_ATTRIBUTES if name else _COMMENT if found[0] == "<!--" else _BOGUS_COMMENT).match(
+            text, found.end()
+        )
+        if rest is None:
+            return
+        position = rest.end()
+        if not name:
+            continue
+        line, counted = line + text.count("\n", counted, found.start()), found.start()
+        yield _Tag(name, rest[0][:-1], line, bool(slash))
+        if foreign and not slash and rest[0].endswith("/>"):  # elsewhere HTML ignores that slash
+            yield _Tag(name, "", line, is_end=True)
+        elif name in _FOREIGN:
+            foreign = "" if slash else name
+        elif name in _RAW and not slash and not foreign:
+            end = re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE).search(text, position)
+            if end is None:
+                return
+            position = end.start()
+
+
+class _Guard:
+    """Adds up, roughly, what the tags would cost a parser, and refuses what would take minutes or gigabytes."""
 
     def __init__(self, source: str) -> None:
-        super().__init__(convert_charrefs=True)
-        self.heading_lines: list[int] = []
         self._source = source
         self._open: list[str] = []
         self._n_formatting: Counter[str] = Counter()
         self._n_reopened = 0
+        self._n_options = 0
+        self._n_root_attributes = 0
+        self._n_compared = 0
+        self._names: set[str] = set()
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002
-        if tag in _HEADINGS:
-            self.heading_lines.append(self.getpos()[0])
-        if tag in _FORMATTING:
-            self._n_formatting[tag] += 1
-        elif tag not in _NOT_NESTING:
-            self._open.append(tag)
-        self._n_reopened += self._n_formatting.total()
+    def check(self, tag: _Tag) -> None:
+        """Take the next tag into account.
+
+        Raises:
+            DocumentError: The limit is reached.
+        """
+        if tag.is_end:
+            self._end(tag.name)
+        else:
+            self._start(tag.name)
+            self._compare(tag)
         if len(self._open) > _MAX_DEPTH or self._n_reopened > _MAX_REOPENED:
-            raise DocumentError(
-                self._source, f"line {self.getpos()[0]} is nested too deeply: close its elements"
-            )
+            raise DocumentError(self._source, f"line {tag.line} is nested too deeply: close its elements")
+        if self._n_compared > _MAX_COMPARED or len(self._names) > _MAX_NAMES:
+            reason = f"line {tag.line} brings too many attributes, options or kinds of elements: remove some"
+            raise DocumentError(self._source, reason)
 
-    def handle_endtag(self, tag: str) -> None:
-        if tag in _FORMATTING:
-            self._n_formatting[tag] = max(0, self._n_formatting[tag] - 1)
-        elif tag in self._open:
-            while self._open.pop() != tag:
+    def _start(self, name: str) -> None:
+        if name in _FORMATTING:
+            self._n_formatting[name] += 1
+        elif name not in _NOT_NESTING:
+            self._open.append(name)
+        self._n_reopened += self._n_formatting.total()
+
+    def _end(self, name: str) -> None:
+        if name in _FORMATTING:
+            self._n_formatting[name] = max(0, self._n_formatting[name] - 1)
+        elif name in self._open:
+            while self._open.pop() != name:
                 pass
+        if name == "select":
+            self._n_options = 0
+
+    def _compare(self, tag: _Tag) -> None:
+        """The parser compares each attribute, option of a list, and new name with all before it."""
+        self._names.add(tag.name)
+        if tag.name in {"option", "optgroup"}:
+            self._n_options += 1
+            self._n_compared += self._n_options
+        if not tag.attributes or tag.attributes.isspace():
+            return
+        names = _VALUE.sub(" ", tag.attributes).replace("/", " ").split()
+        self._names.update(names)
+        n_before = self._n_root_attributes if tag.name in {"html", "body"} else 0
+        self._n_compared += len(names) * (n_before + len(names)) // 2
+        if tag.name in {"html", "body"}:  # all tags of these names make one element
+            self._n_root_attributes += len(names)
 
 
-def _heading_lines(text: str, source: str) -> list[int]:
-    """The 1-based line of every heading's start tag, in order.
+def _headings(text: str, source: str) -> list[tuple[str, int]]:
+    """Name and 1-based line of every heading's start tag, in order.
 
     Raises:
-        DocumentError: The elements are nested so deeply that a parser takes quadratic time or space.
+        DocumentError: A parser would take quadratic time or space.
     """
-    scan = _Scan(source)
-    scan.feed(text)
-    scan.close()
-    return scan.heading_lines
+    guard = _Guard(source)
+    found = []
+    for tag in _tags(text):
+        guard.check(tag)
+        if tag.name in _HEADINGS and not tag.is_end:
+            found.append((tag.name, tag.line))
+    return found

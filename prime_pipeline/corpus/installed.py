@@ -16,7 +16,7 @@ from prime_pipeline.corpus.decoding import checked
 from prime_pipeline.corpus.markdown import parse_markdown
 from prime_pipeline.corpus.plain_text import parse_plain_text
 from prime_pipeline.corpus.restructured_text import parse_restructured_text
-from prime_pipeline.corpus.source import INSTALLED, SourceEntry, SourceFailure, SourceItem
+from prime_pipeline.corpus.source import INSTALLED, SourceEntry, SourceFailure, SourceItem, unique
 from prime_pipeline.errors import DocumentError
 from prime_pipeline.records import Document
 from prime_pipeline.storage.fingerprint import fingerprint
@@ -55,8 +55,7 @@ class InstalledCorpus:
 
     def entries(self) -> Iterator[SourceItem]:
         """Every description of at least 200 characters (without the summary) by distribution name."""
-        for description in _descriptions():
-            yield _entry(description)
+        return unique(_entry(description) for description in _descriptions())
 
 
 def summaries() -> list[tuple[str, str]]:

@@ -3,6 +3,7 @@
 Readings of our own:
 
 * Only headings at the top level count, not those inside quotes and lists.
+* A heading's words are read from its first 1,000 characters; the section's text is not cut.
 * A raw HTML block that is just one ``<h1>`` to ``<h6>`` counts as that heading.
 * Display math: a line that starts with ``$$`` opens a block, whose lines are no headings until the closing ``$$``.
 * Front matter is YAML between ``---`` lines at the very top. What is no mapping is read as text instead, as is all
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 
 _MAX_FRONT_MATTER_CHARACTERS = 64 * 1024
 _HTML_HEADING = re.compile(r"\s*<h([1-6])\b[^>]*>(.*?)</h\1\s*>\s*", re.DOTALL | re.IGNORECASE)
-_TAG = re.compile(r"<[^>]*>")
+_TAG = re.compile(r"<[^<>]*>")
+_MAX_HEADING_CHARACTERS = 1000  # parsing words takes quadratic time on rows of brackets
 
 LineRange = tuple[int, int]
 """0-based first line, and the line behind the last."""
@@ -125,14 +127,15 @@ def _headings(
 def _html_heading(block: str) -> tuple[int, str] | None:
     """Level and words of a raw HTML block that is one heading; an image without words is none."""
     found = _HTML_HEADING.fullmatch(block)
-    words = " ".join(html.unescape(_TAG.sub(" ", found[2])).split()) if found else ""
+    bare = _TAG.sub(" ", found[2]).strip()[:_MAX_HEADING_CHARACTERS] if found else ""
+    words = " ".join(html.unescape(bare).split())
     return (int(found[1]), words) if found and words else None
 
 
 def _words(parser: MarkdownIt, source: str, environment: dict[str, Any]) -> str:
     """The words of a heading without markup; an image stands for its alternative text."""
     tokens: list[Token] = []
-    parser.inline.parse(source, parser, environment, tokens)
+    parser.inline.parse(source[:_MAX_HEADING_CHARACTERS], parser, environment, tokens)
     words = (
         " " if t.type in {"softbreak", "hardbreak"} else "" if t.type == "html_inline" else t.content
         for t in tokens

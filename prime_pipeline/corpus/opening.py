@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from prime_pipeline.corpus.beir import BeirCorpus
 from prime_pipeline.corpus.folder import FolderCorpus
 from prime_pipeline.corpus.installed import InstalledCorpus
+from prime_pipeline.corpus.location import corpus_path
 from prime_pipeline.corpus.qasper import QasperCorpus
 from prime_pipeline.corpus.source import INSTALLED, CorpusSource
-from prime_pipeline.errors import CorpusError, CorpusNotFound
+from prime_pipeline.errors import CorpusError
 
 
 def open_corpus(location: str) -> CorpusSource:
@@ -20,13 +19,11 @@ def open_corpus(location: str) -> CorpusSource:
 
     Raises:
         CorpusNotFound: There is nothing at the location.
-        CorpusError: It is a single document.
+        CorpusError: It is a single document, cannot be reached, or is a link to nothing, a pipe or a device.
     """
     if location == INSTALLED:
         return InstalledCorpus()
-    path = Path(location).expanduser()
-    if not path.exists():
-        raise CorpusNotFound(location)
+    path = corpus_path(location)
     records = path / "corpus.jsonl"
     if path.is_dir():
         return BeirCorpus(records, location) if records.is_file() else FolderCorpus(path, location)

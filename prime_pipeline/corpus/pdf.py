@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import io
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from prime_pipeline.corpus.sectioning import Outline, sectioned
 from prime_pipeline.errors import DocumentError
@@ -21,8 +24,9 @@ def parse_pdf(data: bytes, doc_id: str, source_path: str) -> Document:
         reason = "reading PDF files needs the extra pdf: pip install 'prime-pipeline[pdf]'"
         raise DocumentError(source_path, reason) from error
     try:
-        reader = PdfReader(io.BytesIO(data))
-        pages = [] if reader.is_encrypted else [page.extract_text().strip() for page in reader.pages]
+        with _silent_pypdf():
+            reader = PdfReader(io.BytesIO(data))
+            pages = [] if reader.is_encrypted else [page.extract_text().strip() for page in reader.pages]
     except Exception as error:
         raise DocumentError(source_path, f"is no readable PDF ({error}): export it again") from error
     if reader.is_encrypted:
@@ -33,3 +37,15 @@ def parse_pdf(data: bytes, doc_id: str, source_path: str) -> Document:
             source_path, "holds no text, only images perhaps: run text recognition (OCR) first"
         )
     return sectioned(Outline(text), doc_id, source_path, "application/pdf")
+
+
+@contextmanager
+def _silent_pypdf() -> Iterator[None]:
+    """Without pypdf's warnings, which do not say which file they are about."""
+    logger = logging.getLogger("pypdf")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)

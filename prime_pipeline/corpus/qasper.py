@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from prime_pipeline.corpus.decoding import checked, decoded
+from prime_pipeline.corpus.location import unreadable
 from prime_pipeline.corpus.source import SourceEntry, SourceFailure, SourceItem, unique
 from prime_pipeline.errors import DocumentError
 from prime_pipeline.records import Document, Heading, Section, SectionKind, TitleOrigin
@@ -38,23 +39,12 @@ class QasperCorpus:
         try:
             papers = papers_in(self._path.read_bytes(), name)
         except OSError as error:
-            return iter(
-                [
-                    SourceFailure(
-                        name, f"cannot be read ({error.strerror or error}): check its permissions", None
-                    )
-                ]
-            )
+            return iter([SourceFailure(name, unreadable(error), None)])
         except DocumentError as error:
             return iter([SourceFailure(name, error.reason, None)])
         if papers is None:
-            return iter(
-                [
-                    SourceFailure(
-                        name, 'holds no QASPER papers: expected {"id": {"title": ..., ...}, ...}', None
-                    )
-                ]
-            )
+            reason = 'holds no QASPER papers: expected {"id": {"title": ..., ...}, ...}'
+            return iter([SourceFailure(name, reason, None)])
         return unique(qasper_entries(papers, name))
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from docutils import nodes
 
 _MAX_LINE_CHARACTERS = 10_000  # docutils' own limit: above it no heading is found
+_MAX_HEADING_CHARACTERS = 1000  # roles are found in quadratic time
 _ROLE = re.compile(r":[\w:.+-]+:`[!~]?([^`<]*?)\s*(?:<[^`>]*>)?`")
 _OTHER_LINE_ENDS = str.maketrans(dict.fromkeys("\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029", " "))
 
@@ -67,7 +68,7 @@ def _headings(document: nodes.document, lines: list[str]) -> Iterator[PlacedHead
             continue
         underline = section.line - 1
         start = underline - 2 if _has_overline(lines, underline) else underline - 1
-        words = " ".join(_ROLE.sub(r"\1", title.astext()).split())
+        words = " ".join(_ROLE.sub(r"\1", title.astext()[:_MAX_HEADING_CHARACTERS]).split())
         yield PlacedHeading(min(6, _depth(section)), words, start, underline + 1, start + 1)
 
 

@@ -134,11 +134,11 @@ def parse_documents(
         doc_id = _id_of(item)
         if doc_id not in wanted:
             continue
-        outcome = item if isinstance(item, SourceFailure) else _parsed(item)
+        outcome = item if isinstance(item, SourceFailure) else _stored(store, item)
         if isinstance(outcome, SourceFailure):
             failures[doc_id] = outcome
-        elif isinstance(item, SourceEntry):
-            on_stored(_put(store, outcome, item))
+        else:
+            on_stored(outcome[1])
             wanted.remove(doc_id)  # a failure that shares the id is not the document's
     reasons = dict.fromkeys(sorted(wanted), "not in the corpus any more: run a refresh, which removes it")
     for doc_id in sorted(wanted & failures.keys()):
@@ -160,11 +160,11 @@ def _take(
         findings.seen.add(item.doc_id)
         findings.unchanged += 1
         return
-    document = _parsed(item)
-    if isinstance(document, SourceFailure):
-        findings.failures.append(document)
+    stored = _stored(store, item)
+    if isinstance(stored, SourceFailure):
+        findings.failures.append(stored)
         return
-    entry = _put(store, document, item)
+    document, entry = stored
     findings.seen.add(item.doc_id)
     if before is None or before.version is None:
         findings.added.append(item.doc_id)
@@ -198,8 +198,14 @@ def _parsed(item: SourceEntry) -> Document | SourceFailure:
     return document
 
 
-def _put(store: DocumentStore, document: Document, item: SourceEntry) -> CatalogueEntry:
-    return store.put(document, partition_key(document.doc_id), _source_fingerprint(item))
+def _stored(store: DocumentStore, item: SourceEntry) -> tuple[Document, CatalogueEntry] | SourceFailure:
+    document = _parsed(item)
+    if isinstance(document, SourceFailure):
+        return document
+    try:
+        return document, store.put(document, partition_key(document.doc_id), _source_fingerprint(item))
+    except DocumentError as error:  # it parses, but cannot be stored
+        return SourceFailure(_place(item), error.reason, item.doc_id)
 
 
 def _place(item: SourceEntry) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from prime_pipeline.corpus.decoding import without_byte_order_mark
+from prime_pipeline.corpus.decoding import printable, without_byte_order_mark
 from prime_pipeline.errors import DuplicateDocumentId
 from prime_pipeline.records import Document
 
@@ -44,15 +44,24 @@ class SourceEntry:
 class SourceFailure:
     """A file or record that is no document, and why.
 
+    Path and reason can always be printed and stored: half of a surrogate pair in them is written out.
+
     Attributes:
         source_path: The file, or ``file:line`` for a record of a JSON Lines file, or ``file#id`` for a JSON record.
         reason: What is wrong and what to do, without the path.
-        doc_id: The id that the document would have; None if unknown, or if it belongs to another entry.
+        doc_id: The id that the document would have; None if unknown, if it belongs to another entry, or if
+            it is not valid UTF-8, so that no document can have it.
     """
 
     source_path: str
     reason: str
     doc_id: str | None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "source_path", printable(self.source_path))
+        object.__setattr__(self, "reason", printable(self.reason))
+        if self.doc_id is not None and printable(self.doc_id) != self.doc_id:
+            object.__setattr__(self, "doc_id", None)
 
 
 SourceItem = SourceEntry | SourceFailure
@@ -80,11 +89,14 @@ def bytes_fingerprint(data: bytes) -> str:
 
 
 def unique(items: Iterator[SourceItem]) -> Iterator[SourceItem]:
-    """The items, with every entry whose id was seen before turned into a failure."""
+    """The items, with every entry whose id was seen before, or is not valid UTF-8, turned into a failure."""
     owners: dict[str, str] = {}
     for item in items:
         if isinstance(item, SourceEntry):
             place = item.source_path + item.position
+            if printable(item.doc_id + place) != item.doc_id + place:
+                yield SourceFailure(place, "its name or id is not valid UTF-8: rename it", None)
+                continue
             if owner := owners.get(item.doc_id):
                 yield SourceFailure(place, DuplicateDocumentId(place, item.doc_id, owner).reason, None)
                 continue

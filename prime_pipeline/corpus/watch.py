@@ -6,8 +6,8 @@ import importlib.metadata
 import os
 from pathlib import Path
 
+from prime_pipeline.corpus.location import corpus_path
 from prime_pipeline.corpus.source import INSTALLED
-from prime_pipeline.errors import CorpusNotFound
 from prime_pipeline.storage.fingerprint import fingerprint
 
 
@@ -17,16 +17,14 @@ def corpus_state(location: str) -> str:
     Cheap enough to be asked every minute. It may change although no document did; a scan then finds nothing to do.
 
     Raises:
-        CorpusNotFound: There is nothing at the location.
+        CorpusNotFound, CorpusError: See :func:`~prime_pipeline.corpus.location.corpus_path`.
     """
     if location == INSTALLED:
         installed = {
             (dist.metadata["Name"] or "", dist.version) for dist in importlib.metadata.distributions()
         }
         return fingerprint(sorted(installed))
-    root = Path(location)
-    if not root.exists():
-        raise CorpusNotFound(location)
+    root = corpus_path(location)
     paths = [root] if root.is_file() else _files(root)
     return fingerprint(sorted([str(path), *_size_and_time(path)] for path in paths))
 

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from prime_pipeline.corpus.source import INSTALLED
 from prime_pipeline.errors import EvaluationError
+from prime_pipeline.evaluation.measures import MAX_GRADE, id_fault
 from prime_pipeline.records import Qrels, Query
 
 _T = TypeVar("_T")
@@ -35,6 +36,13 @@ class QuerySet:
     queries: tuple[Query, ...]
     qrels: Qrels
     known_item: bool
+
+    @property
+    def relevant_documents(self) -> frozenset[str]:
+        """Ids of all documents that are relevant to some query."""
+        return frozenset(
+            doc_id for judged in self.qrels.values() for doc_id, grade in judged.items() if grade > 0
+        )
 
 
 class _RecordError(Exception):
@@ -97,17 +105,20 @@ def _beir_judgement(line: str, line_number: int) -> tuple[str, str, int] | None:
     if line_number == 1 and fields[-1] == "score":
         return None
     try:
-        query_id, doc_id, grade = fields
-        return query_id, doc_id, int(grade)
+        query_id, doc_id, number = fields
+        grade = int(number)
     except ValueError:
         raise _RecordError(
             f"expected query id, document id and a whole-number grade between tabs, found {line!r}"
         ) from None
+    if abs(grade) > MAX_GRADE:
+        raise _RecordError(f"grade {grade} is out of range: grades go up to {MAX_GRADE:,}")
+    return _id(query_id), _id(doc_id), grade
 
 
 def _beir_query(line: str, _line_number: int) -> Query:
     record = _json_object(line)
-    return Query(_text(record, "_id"), _text(record, "text"))
+    return Query(_id(_text(record, "_id")), _text(record, "text"))
 
 
 def _json_lines(path: Path) -> QuerySet:
@@ -118,7 +129,7 @@ def _json_lines(path: Path) -> QuerySet:
         doc_ids = [relevant] if isinstance(relevant, str) else relevant
         if not isinstance(doc_ids, list) or not doc_ids or not all(isinstance(d, str) and d for d in doc_ids):
             raise _RecordError('"relevant" must be a document id or a list of them')
-        return Query(query_id, _text(record, "query")), dict.fromkeys(doc_ids, 1)
+        return Query(_id(query_id), _text(record, "query")), dict.fromkeys(map(_id, doc_ids), 1)
 
     return _query_set(path.stem, _parsed(path, parse), source=str(path), known_item=False)
 
@@ -143,7 +154,8 @@ def _qasper_questions(paper_id: str, paper: Any) -> Iterator[tuple[Query, dict[s
         raise _RecordError(f'paper {paper_id!r} has no list of questions under "qas": is this a QASPER file?')
     for question in questions:
         try:
-            yield Query(_text(question, "question_id"), _text(question, "question")), {paper_id: 1}
+            query = Query(_id(_text(question, "question_id")), _text(question, "question"))
+            yield query, {_id(paper_id): 1}
         except _RecordError as fault:
             raise _RecordError(f"paper {paper_id!r}: {fault}") from None
 
@@ -203,3 +215,9 @@ def _text(record: Mapping[str, Any], key: str) -> str:
     if not isinstance(value, str) or not value.strip():
         raise _RecordError(f'"{key}" must be a text that is not blank')
     return value
+
+
+def _id(identifier: str) -> str:
+    if fault := id_fault(identifier):
+        raise _RecordError(f"id {identifier!r} {fault}: repair the id")
+    return identifier

@@ -6,6 +6,7 @@ import dagster as dg
 
 from prime_pipeline.corpus.watch import corpus_state
 from prime_pipeline.defs.corpus_assets import raw_documents
+from prime_pipeline.defs.liveness import refresh_is_live
 from prime_pipeline.settings import load_settings
 
 refresh = dg.define_asset_job(
@@ -14,22 +15,11 @@ refresh = dg.define_asset_job(
     description="Scan the corpus, bring metadata and indexes up to date, publish, evaluate. Cheap when nothing changed.",
 )
 
-_LIVE = [
-    dg.DagsterRunStatus.QUEUED,
-    dg.DagsterRunStatus.NOT_STARTED,
-    dg.DagsterRunStatus.STARTING,
-    dg.DagsterRunStatus.STARTED,
-]
-
-
-def _refresh_is_live(instance: dg.DagsterInstance) -> bool:
-    return bool(instance.get_runs(dg.RunsFilter(job_name="refresh", statuses=_LIVE), limit=1))
-
 
 @dg.schedule(job=refresh, cron_schedule="0 3 * * *", default_status=dg.DefaultScheduleStatus.STOPPED)
 def nightly_refresh(context: dg.ScheduleEvaluationContext) -> dg.RunRequest | dg.SkipReason:
     """Refresh every night at three, unless one is still running."""
-    if _refresh_is_live(context.instance):
+    if refresh_is_live(context.instance):
         return dg.SkipReason("a refresh is still running")
     return dg.RunRequest()
 
@@ -43,9 +33,9 @@ def corpus_changes(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.
     state = corpus_state(location)
     if state == context.cursor:
         return dg.SkipReason("the corpus has not changed")
-    if _refresh_is_live(context.instance):
+    if refresh_is_live(context.instance):
         return dg.SkipReason("a refresh is still running")
-    return dg.SensorResult(run_requests=[dg.RunRequest(run_key=state)], cursor=state)
+    return dg.SensorResult(run_requests=[dg.RunRequest()], cursor=state)
 
 
 @dg.run_status_sensor(

@@ -1,8 +1,6 @@
 """Assets of the corpus: the scan, the documents, and the sealed set of them."""
 
-import json
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
 
 import dagster as dg
 from pydantic import Field
@@ -11,7 +9,6 @@ from prime_pipeline.corpus.opening import open_corpus
 from prime_pipeline.corpus.scan import ScanReport, parse_documents, scan
 from prime_pipeline.corpus.source import PARSER_VERSION
 from prime_pipeline.defs.documents import DOCUMENTS, document_event, sync_documents
-from prime_pipeline.storage.atomic import write_text
 from prime_pipeline.storage.seal import seal_corpus
 from prime_pipeline.workspace import Workspace
 
@@ -41,7 +38,7 @@ def corpus_scan(
     """
     location = workspace.settings.corpus_location
     with workspace.home.lock("documents"):
-        report = scan(
+        report = workspace.last_scan = scan(
             open_corpus(location),
             workspace.store,
             allow_removals=config.allow_removals,
@@ -50,7 +47,6 @@ def corpus_scan(
         synced = sync_documents(
             context.instance, workspace.store.catalogue(), context.log_event, workspace.progress
         )
-        write_text(workspace.home.scan_report, json.dumps(asdict(report), indent=2) + "\n")
     return dg.MaterializeResult(metadata={"corpus": location, **_scan_metadata(report), **synced})
 
 

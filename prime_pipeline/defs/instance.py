@@ -4,9 +4,11 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 import yaml
+from dagster._core.instance.ref import InstanceRef  # public nowhere, and the only way to override a setting
 
 from prime_pipeline.storage.atomic import write_text
 from prime_pipeline.storage.home import Home
@@ -23,10 +25,23 @@ INSTANCE_SETTINGS: Mapping[str, object] = {
 """Settings of every instance. The root ``dagster.yaml`` says the same, plus where storage lies (a test compares them)."""
 
 
+_NO_CAPTURE: Any = {
+    "compute_logs": {
+        "module": "dagster._core.storage.noop_compute_log_manager",
+        "class": "NoOpComputeLogManager",
+        "config": {},
+    }
+}
+
+
 def open_instance(home: Home) -> dg.DagsterInstance:
-    """The instance whose runs the UI shows."""
+    """The instance whose runs the UI shows, for runs in this process.
+
+    What such a run prints stays on the terminal: Dagster would otherwise send it through a file and back, and a
+    progress bar would be seen when everything is over.
+    """
     _write_if_other(home.dagster / "dagster.yaml", yaml.safe_dump(dict(INSTANCE_SETTINGS), sort_keys=True))
-    return dg.DagsterInstance.from_config(str(home.dagster))
+    return dg.DagsterInstance.from_ref(InstanceRef.from_dir(str(home.dagster), overrides=_NO_CAPTURE))
 
 
 def ui_command(home: Home, host: str, port: int) -> tuple[list[str], dict[str, str]]:

@@ -32,20 +32,24 @@ def retrieval_runs(workspace: dg.ResourceParam[Workspace]) -> dg.MaterializeResu
                 "note": "no queries are configured: set `queries` to have a refresh evaluate",
             },
         )
-    with workspace.home.lock("evaluation"):
-        retriever = workspace.retriever()
-        try:
-            report = evaluate_build(
-                retriever,
-                load_query_set(workspace.settings.queries),
-                workspace.settings.evaluate,
-                lambda: _literal_vectors(workspace),
-                workspace.home.measures,
-                workspace.progress,
-            )
-        finally:
-            retriever.close()
-    return dg.MaterializeResult(data_version=dg.DataVersion(report.fingerprint), metadata=_measures(report))
+    query_set = load_query_set(workspace.settings.queries)
+    with workspace.home.lock("evaluation"), workspace.retriever() as retriever:
+        unknown = sorted(query_set.relevant_documents.difference(retriever.lexical.doc_ids))
+        report = evaluate_build(
+            retriever,
+            query_set,
+            workspace.settings.evaluate,
+            lambda: _literal_vectors(workspace),
+            workspace.home.measures,
+            workspace.progress,
+        )
+    metadata = _measures(report)
+    if unknown:
+        metadata["notes"] = (
+            f"{len(unknown)} documents that the queries call relevant are not in the index, the first is {unknown[0]!r}: "
+            "what asks for them counts as not found"
+        )
+    return dg.MaterializeResult(data_version=dg.DataVersion(report.fingerprint), metadata=metadata)
 
 
 @dg.asset(

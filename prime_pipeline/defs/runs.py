@@ -1,13 +1,17 @@
 """Running the refresh job from a program: one function, one run in the instance that the UI shows."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import dagster as dg
+from dagster._core.errors import DagsterExecutionInterruptedError  # public nowhere
+from sqlalchemy.exc import SQLAlchemyError
 
+from prime_pipeline.corpus.scan import ScanReport
 from prime_pipeline.defs.instance import open_instance
+from prime_pipeline.defs.liveness import process_tags, refresh_is_live
+from prime_pipeline.errors import DagsterStorageUnusable
 from prime_pipeline.refresh.evaluation import EvaluationReport, read_report
 from prime_pipeline.workspace import Workspace
 
@@ -18,14 +22,14 @@ class RefreshSummary:
 
     Attributes:
         run_id: Dagster's id of the run.
-        scan: The scan's report, see :class:`prime_pipeline.corpus.scan.ScanReport`.
+        scan: The scan's report.
         steps: Numbers and short texts of each asset's event, by asset.
         failed_checks: Names of asset checks that did not pass.
         evaluation: Measures, where queries are configured.
     """
 
     run_id: str
-    scan: Mapping[str, Any]
+    scan: ScanReport
     steps: Mapping[str, Mapping[str, Any]]
     failed_checks: tuple[str, ...]
     evaluation: EvaluationReport | None
@@ -33,7 +37,7 @@ class RefreshSummary:
     @property
     def is_partial(self) -> bool:
         """Whether some source failed or a check did not pass."""
-        return bool(self.scan["failed"] or self.failed_checks)
+        return bool(self.scan.failed or self.failed_checks)
 
 
 def run_refresh(
@@ -53,6 +57,7 @@ def run_refresh(
 
     Raises:
         PrimeError: A step failed; what was published before is served on. The run is in the UI with its trace.
+        KeyboardInterrupt: Somebody interrupted it. What was finished by then stays.
     """
     workspace.home.prepare()
     config = {
@@ -62,16 +67,25 @@ def run_refresh(
             "offline__published_index": {"config": {"republish": republish}},
         },
     }
-    instance = open_instance(workspace.home)
     try:
-        result = definitions.resolve_job_def("refresh").execute_in_process(
-            run_config=config, instance=instance, resources={"workspace": workspace}
-        )
-    finally:
-        instance.dispose()
+        with open_instance(workspace.home) as instance:
+            refresh_is_live(instance)  # ends what a killed process left open
+            result = definitions.resolve_job_def("refresh").execute_in_process(
+                run_config=config,
+                instance=instance,
+                resources={"workspace": workspace},
+                tags=process_tags(),
+            )
+    except SQLAlchemyError as error:
+        raise DagsterStorageUnusable(workspace.home.dagster, error) from error
+    except DagsterExecutionInterruptedError:
+        raise KeyboardInterrupt from None
+    scan = workspace.last_scan
+    if scan is None:
+        raise RuntimeError("the refresh job ended well without a scan")
     return RefreshSummary(
         run_id=result.run_id,
-        scan=json.loads(workspace.home.scan_report.read_text()),
+        scan=scan,
         steps={
             _name(event): _plain(event)
             for event in result.get_asset_materialization_events()

@@ -15,6 +15,9 @@ from typing import Final
 from prime_pipeline.errors import EvaluationError
 from prime_pipeline.records import Qrels, Run
 
+MAX_GRADE: Final = 1_000_000
+"""Grades beyond it, up or down, are refused: pytrec_eval takes machine integers only."""
+
 _CUT: Final = re.compile(r"(ndcg|p|r)@([1-9]\d*)")
 _TREC_CUT: Final = {"ndcg": "ndcg_cut", "p": "P", "r": "recall"}
 _TREC_WHOLE: Final = {"mrr": "recip_rank", "map": "map"}
@@ -56,7 +59,8 @@ def evaluate(run: Run, qrels: Qrels, measures: Sequence[str] = ("ndcg@5", "mrr")
         measures: Of ``ndcg@k``, ``p@k``, ``r@k`` (k from 1), ``mrr``, ``map``.
 
     Raises:
-        EvaluationError: A score is not finite, nothing is judged, or a measure is unknown.
+        EvaluationError: A score is not finite, an id holds half of a surrogate pair or a NUL, a grade is beyond
+            ``MAX_GRADE``, nothing is judged, or a measure is unknown.
     """
     trec_names = {measure: _trec_name(measure) for measure in measures}
     judged = {query: dict(grades) for query, grades in sorted(qrels.items()) if grades}
@@ -64,6 +68,7 @@ def evaluate(run: Run, qrels: Qrels, measures: Sequence[str] = ("ndcg@5", "mrr")
         raise EvaluationError(
             "the judgements (qrels) are empty: nothing can be measured without a judged query"
         )
+    _check(run, qrels)
     ranked = {query: _strictly_ranked(query, scores) for query, scores in run.items() if scores}
     found = _trec_eval({q: ranked[q] for q in judged if q in ranked}, judged, set(trec_names.values()))
     per_query = {
@@ -78,6 +83,29 @@ def evaluate(run: Run, qrels: Qrels, measures: Sequence[str] = ("ndcg@5", "mrr")
         n_unjudged=len(run.keys() - judged.keys()),
         n_without_relevant=sum(all(grade <= 0 for grade in grades.values()) for grades in judged.values()),
     )
+
+
+def id_fault(identifier: str) -> str | None:
+    """Why an id cannot be evaluated, or None: pytrec_eval cuts ids at a NUL, and a lone surrogate ends the process."""
+    if "\0" in identifier:
+        return "holds a NUL character"
+    if any("\ud800" <= character <= "\udfff" for character in identifier):
+        return "holds half of a character (a lone surrogate)"
+    return None
+
+
+def _check(run: Run, qrels: Qrels) -> None:
+    for kind, table in (("run", run), ("judgements (qrels)", qrels)):
+        for query, row in table.items():
+            for identifier in (query, *row):
+                if fault := id_fault(identifier):
+                    raise EvaluationError(f"the {kind}: id {identifier!r} {fault}: repair the id")
+    for query, grades in qrels.items():
+        for doc_id, grade in grades.items():
+            if abs(grade) > MAX_GRADE:
+                raise EvaluationError(
+                    f"query {query!r} has grade {grade} for {doc_id!r}: grades go up to {MAX_GRADE:,}"
+                )
 
 
 def _trec_name(measure: str) -> str:

@@ -8,6 +8,7 @@ of all that determines it, so the same input gives the same build, and a part th
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Mapping
 from contextlib import closing
@@ -22,6 +23,7 @@ from prime_pipeline.errors import (
     NoEarlierBuild,
     SchemaMismatch,
     StoreCorrupt,
+    StoreUnavailable,
 )
 from prime_pipeline.indexes.lexical import LEXICAL_VERSION, LexicalIndex
 from prime_pipeline.indexes.vectors import VECTORS_VERSION, VectorIndex, VectorOptions, check_vectors
@@ -34,6 +36,8 @@ SCHEMA_VERSION = 1
 METADATA_FILE = "metadata.sqlite"
 LEXICAL_FILE = "lexical.sqlite"
 MANIFEST_FILE = "manifest.json"
+
+_BUILD_ID = re.compile(r"[0-9a-f]{16}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,16 +228,18 @@ class Builds:
         return taken_back, live
 
     def collect_garbage(self, keep: int) -> list[str]:
-        """Remove staged parts and all builds but the served one and the ``keep`` before it; returns what went."""
+        """Remove staged parts and all builds but the served one and the ``keep`` before it; returns what went.
+
+        What is not named like a build is not ours and stays.
+        """
         current = self._current()
         kept = current["history"][-(keep + 1) :]
         kept_ids = {item["build"] for item in kept}
         self._write_current(kept, current["withdrawn"])
-        stale = [
-            *self._folder.glob("staging/*"),
-            *(p for p in self._folder.glob("builds/*") if p.name not in kept_ids),
-        ]
-        for path in sorted(stale):
+        builds = (path for path in self._folder.glob("builds/*") if path.name not in kept_ids)
+        found = (*self._folder.glob("staging/*"), *builds)
+        stale = sorted(path for path in found if _BUILD_ID.fullmatch(path.name) and path.is_dir())
+        for path in stale:
             shutil.rmtree(path)
         return sorted(path.name for path in stale)
 
@@ -269,8 +275,10 @@ class Builds:
         try:
             current = json.loads(path.read_bytes())
             return {"history": current["history"], "withdrawn": current["withdrawn"]}
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return {"history": [], "withdrawn": []}
+        except OSError as error:
+            raise StoreUnavailable(path, error.strerror or str(error)) from error
         except (ValueError, KeyError, TypeError) as error:
             raise StoreCorrupt(path, str(error)) from error  # a refresh writes it anew, once it is gone
 
@@ -316,8 +324,9 @@ def read_manifest(folder: Path) -> Manifest:
     """The manifest of a build.
 
     Raises:
-        IndexNotFound: There is none.
-        IndexCorrupt, SchemaMismatch: It cannot be read by this version.
+        IndexNotFound: There is no such build.
+        IndexCorrupt: Its manifest is missing or damaged.
+        SchemaMismatch: Another version of this program wrote it.
     """
     path = folder / MANIFEST_FILE
     try:
@@ -325,9 +334,11 @@ def read_manifest(folder: Path) -> Manifest:
         if stored["schema_version"] != SCHEMA_VERSION:
             raise SchemaMismatch(path, stored["schema_version"], SCHEMA_VERSION)
         return Manifest(**{name: value for name, value in stored.items() if name != "schema_version"})
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
+        if folder.is_dir():
+            raise IndexCorrupt(folder, f"{MANIFEST_FILE} is missing") from None
         raise IndexNotFound(folder) from None
-    except (ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise IndexCorrupt(folder, f"its manifest cannot be read: {error}") from error
 
 

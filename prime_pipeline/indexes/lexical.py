@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from prime_pipeline.errors import IndexCorrupt, SchemaMismatch
+from prime_pipeline.errors import IndexCorrupt, SchemaMismatch, StoreUnavailable
 from prime_pipeline.progress import Progress, silent
 from prime_pipeline.records import Document
 from prime_pipeline.storage.atomic import atomic_path
@@ -102,6 +102,9 @@ def build_lexical_index(
         load: Gives the document of an id and version.
         previous: A lexical index, if there is one. One that is damaged or of another version is not used.
         progress: Told of every document written.
+
+    Raises:
+        StoreUnavailable: The disk is full, or the folder cannot be written.
     """
     kept = _kept_versions(previous, versions) if previous else None
     if previous is not None and kept is not None:
@@ -111,7 +114,7 @@ def build_lexical_index(
                 return _bring_up_to_date(temporary, kept, versions, load, progress)
         except (sqlite3.DatabaseError, ValueError):  # damaged after all: it shows where rows are taken out
             pass
-    with atomic_path(target) as temporary:
+    with errors_as(target, StoreUnavailable), atomic_path(target) as temporary:
         return _bring_up_to_date(temporary, {}, versions, load, progress)
 
 
@@ -377,7 +380,8 @@ class LexicalIndex:
 
     def close(self) -> None:
         """Close the file."""
-        self._connection.close()
+        with self._lock:
+            self._connection.close()
 
     def _matches(
         self, table: str, query: str, position_of_row: NDArray[np.int64]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
+import os
 from fnmatch import fnmatch
 from functools import lru_cache
 from pathlib import Path
@@ -51,8 +52,9 @@ def resolve_model(name: str) -> Path:
         ModelNotFound: None of these has the model.
         ModelFilesChanged: The installed package does not hold the published weights.
     """
-    folder = Path(name).expanduser()
-    if folder.is_dir():
+    # By os.path, which calls an unknown user, a NUL or an endless name no folder, where pathlib raises.
+    folder = Path(os.path.expanduser(name))  # noqa: PTH111
+    if os.path.isdir(folder):  # noqa: PTH112
         return folder
     if name == EMBEDDED_MODEL:
         return _embedded_model()

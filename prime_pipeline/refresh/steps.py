@@ -7,11 +7,12 @@ goes well, and a crash or another run between two steps is healed by whichever s
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from prime_pipeline.errors import DocumentChanged, SchemaMismatch, StoreCorrupt
 from prime_pipeline.indexes.builds import (
     LEXICAL_FILE,
     METADATA_FILE,
@@ -91,8 +92,9 @@ class BuildSteps:
         if target.is_file():
             return self._unchanged(started)
         documents = self.plan.corpus.documents
-        loaded = (self._load_counted(position, *item) for position, item in enumerate(documents, start=1))
-        result = synthesise(loaded, self.metadata_options, self.embedder.tokenizer)
+        result = synthesise(
+            self._counted(self.store.load_all(documents)), self.metadata_options, self.embedder.tokenizer
+        )
         write_metadata(target, result.metadata, result.document_frequencies)
         counts = {
             "documents": result.n_documents,
@@ -111,7 +113,7 @@ class BuildSteps:
         build = build_lexical_index(
             target,
             self.plan.corpus.documents,
-            self.store.load,
+            self._load,
             previous=previous / LEXICAL_FILE if previous else None,
             progress=self.progress,
         )
@@ -168,9 +170,18 @@ class BuildSteps:
         )
         return outcome, publication
 
-    def _load_counted(self, position: int, doc_id: str, version: str) -> Document:
-        self.progress("metadata", position, len(self.plan.corpus.documents))
-        return self.store.load(doc_id, version)
+    def _counted(self, documents: Iterable[Document]) -> Iterator[Document]:
+        for position, document in enumerate(documents, start=1):
+            self.progress("metadata", position, len(self.plan.corpus.documents))
+            yield document
+
+    def _load(self, doc_id: str, version: str) -> Document:
+        """One document. Where it is damaged all others are checked too, so that the next refresh heals all of them."""
+        try:
+            return self.store.load(doc_id, version)
+        except (DocumentChanged, StoreCorrupt, SchemaMismatch):
+            self.store.forget_damaged(self.plan.corpus.documents)
+            raise
 
     def _n_texts_changed(self, metadata: Sequence[DocumentMetadata]) -> int:
         """Documents whose metadata text is new or another than in the served build."""

@@ -25,7 +25,7 @@ from prime_pipeline.retrieval.stage2 import (
     order_sections,
     rerank_sections,
 )
-from prime_pipeline.storage.blob_cache import BlobCache
+from prime_pipeline.storage.blob_cache import Cache
 from prime_pipeline.storage.fingerprint import fingerprint
 from prime_pipeline.storage.metadata_file import MetadataFile
 from prime_pipeline.text.words import lexical_words
@@ -59,13 +59,14 @@ class Retriever:
     Raises:
         IndexNotFound, IndexCorrupt, SchemaMismatch: The build cannot be used.
         IndexModelMismatch: Another embedder made it.
+        RuntimeError: A method was called after :meth:`close`.
     """
 
     def __init__(
         self,
         folder: Path,
         embedder: Embedder,
-        token_vectors: BlobCache,
+        token_vectors: Cache,
         options: RetrievalOptions,
         cross_encoder: CrossEncoderScorer | None = None,
     ) -> None:
@@ -74,6 +75,7 @@ class Retriever:
             found = f"{self.manifest.embedder_name} ({self.manifest.embedder_fingerprint[:12]})"
             raise IndexModelMismatch(folder, found, f"{embedder.name} ({embedder.fingerprint[:12]})")
         self.options = options
+        self._is_closed = False
         self._embedder = embedder
         self._cross_encoder = cross_encoder
         self._metadata = MetadataFile(folder / METADATA_FILE)
@@ -111,6 +113,7 @@ class Retriever:
         Returns:
             At most ``top_k`` hits; fewer where the candidates have fewer sections, none for a query without a word.
         """
+        self._require_open()
         options = options or self.options
         top_k = options.top_k if top_k is None else top_k
         if top_k < 1 or not lexical_words(query):
@@ -133,6 +136,7 @@ class Retriever:
         of stage 1. The scores are 1 / rank: only the order means something. ``vectors`` takes the place of the
         build's vector index, for comparisons. A query without a word finds none.
         """
+        self._require_open()
         options = options or self.options
         if not lexical_words(query):
             return []
@@ -148,6 +152,7 @@ class Retriever:
 
     def idf(self, words: Iterable[str]) -> dict[str, float]:
         """Smoothed IDF over the indexed documents: ln((N + 1) / (df + 1)) + 1 (the PRIME paper, section 3.3)."""
+        self._require_open()
         frequencies = self._metadata.document_frequencies(words)
         n_documents = self._metadata.n_documents
         return {word: math.log((n_documents + 1) / (df + 1)) + 1.0 for word, df in frequencies.items()}
@@ -158,7 +163,8 @@ class Retriever:
         return self._lexical
 
     def close(self) -> None:
-        """Close the build's files."""
+        """Close the build's files; nothing can be searched after that."""
+        self._is_closed = True
         self._metadata.close()
         self._lexical.close()
 
@@ -167,6 +173,10 @@ class Retriever:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _require_open(self) -> None:
+        if self._is_closed:
+            raise RuntimeError(f"the retriever of build {self.manifest.build_id} is closed: open a new one")
 
     def _sections(
         self, query: str, candidates: Candidates, options: RetrievalOptions, top_k: int

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from itertools import takewhile
 
 import numpy as np
 from numpy.typing import NDArray
 
+from prime_pipeline.errors import StoreUnavailable
 from prime_pipeline.indexes.lexical import StoredSection
 from prime_pipeline.models.cross_encoder import CrossEncoderScorer
 from prime_pipeline.models.embedder import Embedder
 from prime_pipeline.models.late_interaction import dequantise, maxsim, quantise
-from prime_pipeline.storage.blob_cache import BlobCache
+from prime_pipeline.storage.blob_cache import Cache
 from prime_pipeline.storage.fingerprint import text_fingerprint
 from prime_pipeline.text.words import term_words
 
@@ -38,14 +40,15 @@ class LateInteractionScorer:
 
     Args:
         embedder: Whose token vectors are compared.
-        cache: Keeps them, by model and text.
+        cache: Keeps them, by model and text. Where it cannot be read or written (a full disk), scoring goes on
+            without it.
         idf: Weights the query's words; pieces of a word share its weight, punctuation has none.
     """
 
     name = "late_interaction"
     adds_lexical_score = True
 
-    def __init__(self, embedder: Embedder, cache: BlobCache, idf: IdfLookup) -> None:
+    def __init__(self, embedder: Embedder, cache: Cache, idf: IdfLookup) -> None:
         self._embedder = embedder
         self._cache = cache
         self._idf = idf
@@ -80,13 +83,16 @@ class LateInteractionScorer:
         keys = {
             text: text_fingerprint("token vectors, int8", self._embedder.fingerprint, text) for text in texts
         }
-        cached = self._cache.lookup(keys.values())
+        cached: dict[str, bytes] = {}
+        with suppress(StoreUnavailable):
+            cached = self._cache.lookup(keys.values())
         missing = [text for text, key in keys.items() if key not in cached]
         for start in range(0, len(missing), _ENCODE_BATCH):
             batch = missing[start : start + _ENCODE_BATCH]
             encoded = [quantise(vectors).tobytes() for vectors in self._embedder.token_vectors(batch)]
             new = {keys[text]: value for text, value in zip(batch, encoded, strict=True)}
-            self._cache.store(new)
+            with suppress(StoreUnavailable):
+                self._cache.store(new)
             cached.update(new)
         dimensions = self._embedder.dimensions
         # All through 8 bits, new ones too, so that a score does not depend on whether the cache was warm.

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from prime_pipeline.errors import StoreUnavailable
 
 GARBAGE_AGE_S = 3600.0
 """A stray file is garbage when it is this old: nothing that is being written stays unnamed for so long."""
+TEMPORARY_NAME = re.compile(r"\.(?P<target>.+)\.[0-9a-f]{32}\.tmp")
+"""The names of temporary files of :func:`atomic_path`; nothing else that ends so is ours to remove."""
 
 
 @contextmanager
@@ -19,30 +24,44 @@ def atomic_path(target: Path) -> Iterator[Path]:
 
     The file is flushed to disk before it gets its name. If the block raises, ``target`` stays as it was and the
     temporary file is removed. A process that is killed leaves one whose name begins with a dot and ends in ``.tmp``.
+
+    Raises:
+        StoreUnavailable: The disk is full, the folder cannot be written, or the block raised another OSError.
     """
-    target.parent.mkdir(parents=True, exist_ok=True)
     # Not by tempfile, whose files only their owner can read: other users may be meant to read what is published.
     temporary = target.parent / f".{target.name[:40]}.{uuid.uuid4().hex}.tmp"
     try:
+        target.parent.mkdir(parents=True, exist_ok=True)
         temporary.touch(exist_ok=False)
         yield temporary
         sync_file(temporary)
         temporary.replace(target)
         sync_directory(target.parent)
+    except OSError as error:
+        raise StoreUnavailable(target, error.strerror or str(error)) from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # a name that could not be made cannot be removed either
+            temporary.unlink()
 
 
 def remove_leftovers(folder: Path, older_than_s: float) -> int:
     """Remove temporary files that killed processes left in a folder (not below it); returns how many.
 
-    Younger ones stay: their process may be at work.
+    Younger ones stay: their process may be at work. So does every file whose name is not of our own form.
     """
-    oldest_kept = time.time() - older_than_s
-    stale = [path for path in folder.glob(".*.tmp") if path.stat().st_mtime < oldest_kept]
+    ours = [path for path in folder.glob(".*.tmp") if TEMPORARY_NAME.fullmatch(path.name)]
+    stale = [path for path in ours if is_older(path, older_than_s)]
     for path in stale:
         path.unlink(missing_ok=True)
     return len(stale)
+
+
+def is_older(path: Path, age_s: float) -> bool:
+    """Whether a path is a file that was last written so many seconds ago; one that just went away is not."""
+    try:
+        return path.is_file() and path.stat().st_mtime < time.time() - age_s
+    except FileNotFoundError:
+        return False
 
 
 def write_bytes(target: Path, data: bytes) -> None:

@@ -1,16 +1,19 @@
 """A content-addressed cache of bytes in SQLite, safe with several processes, optionally under a size limit.
 
 Keys are hashes of everything that determines the value, so an entry is never wrong, only unneeded. Losing the file
-costs time and nothing else.
+costs time and nothing else, which is why a damaged one is thrown away without asking.
 """
 
 from __future__ import annotations
 
 import sqlite3
+import threading
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Protocol
 
-from prime_pipeline.storage.sqlite import BUSY_TIMEOUT_S, SharedDatabase
+from prime_pipeline.errors import StoreCorrupt
+from prime_pipeline.storage.sqlite import BUSY_TIMEOUT_S, SharedDatabase, remove_database
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS blobs (
@@ -25,8 +28,36 @@ _KEPT_AFTER_EVICTION = 0.9
 _TOUCH_TIMEOUT_S = 0.02
 
 
+class Cache(Protocol):
+    """Keeps bytes by key, or not."""
+
+    def lookup(self, keys: Iterable[str]) -> dict[str, bytes]:
+        """The values of those keys that are present."""
+
+    def store(self, values: Mapping[str, bytes]) -> None:
+        """Add values, if there is room for them."""
+
+    def close(self) -> None:
+        """Let go of what was opened."""
+
+
+class NoCache:
+    """A cache that keeps nothing, for where none can be opened."""
+
+    def lookup(self, keys: Iterable[str]) -> dict[str, bytes]:
+        """Nothing."""
+        del keys
+        return {}
+
+    def store(self, values: Mapping[str, bytes]) -> None:
+        """Forget them."""
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
 class BlobCache:
-    """Bytes by key.
+    """Bytes by key. A file that turns out to be damaged, now or later, is removed, and an empty one takes its place.
 
     Args:
         path: The SQLite file.
@@ -34,43 +65,40 @@ class BlobCache:
             tenths of the limit are left. None keeps everything.
 
     Raises:
-        SchemaMismatch, StoreCorrupt, StoreUnavailable: See
-            :class:`~prime_pipeline.storage.sqlite.SharedDatabase`; methods may raise the last two.
+        SchemaMismatch, StoreUnavailable: See :class:`~prime_pipeline.storage.sqlite.SharedDatabase`; methods may
+            raise the latter.
     """
 
     def __init__(self, path: Path, size_limit_bytes: int | None = None) -> None:
+        self._path = path
         self._limit = size_limit_bytes
-        self._database = SharedDatabase(path, _SCHEMA if size_limit_bytes is None else _SCHEMA_LIMITED, 1)
+        self._renewing = threading.Lock()
+        try:
+            self._database = self._open()
+        except StoreCorrupt:
+            remove_database(path)
+            self._database = self._open()
 
     def lookup(self, keys: Iterable[str]) -> dict[str, bytes]:
         """The values of those keys that are present."""
         wanted = list(dict.fromkeys(keys))
-        found: dict[str, bytes] = {}
-        with self._database.reading() as connection:
-            for start in range(0, len(wanted), _KEYS_PER_QUERY):
-                some = wanted[start : start + _KEYS_PER_QUERY]
-                marks = ",".join("?" * len(some))
-                found.update(
-                    connection.execute(f"SELECT key, value FROM blobs WHERE key IN ({marks})", some)  # noqa: S608
-                )
-            if self._limit is not None and found:
-                _touch(connection, found)
-        return found
+        database = self._database
+        try:
+            return self._lookup(database, wanted)
+        except StoreCorrupt:
+            self._renew(database)
+            return {}
 
     def store(self, values: Mapping[str, bytes]) -> None:
         """Add values in one transaction; a key that is present stays as it is."""
         if not values:
             return
-        with self._database.writing() as connection:
-            tick = _next_tick(connection)
-            n_added_bytes = 0
-            for key, value in values.items():
-                insert = "INSERT OR IGNORE INTO blobs VALUES (?, ?, ?, ?)"
-                added = connection.execute(insert, (key, value, len(value), tick)).rowcount
-                n_added_bytes += len(value) * added
-            _add_to_total(connection, n_added_bytes)
-            if self._limit is not None:
-                _evict(connection, self._limit)
+        database = self._database
+        try:
+            self._store(database, values)
+        except StoreCorrupt:
+            self._renew(database)
+            self._store(self._database, values)
 
     @property
     def total_bytes(self) -> int:
@@ -81,6 +109,42 @@ class BlobCache:
     def close(self) -> None:
         """Close the file."""
         self._database.close()
+
+    def _open(self) -> SharedDatabase:
+        return SharedDatabase(self._path, _SCHEMA if self._limit is None else _SCHEMA_LIMITED, 1)
+
+    def _renew(self, damaged: SharedDatabase) -> None:
+        """Put an empty file in the place of a damaged one, unless another thread has done so."""
+        with self._renewing:
+            if self._database is damaged:
+                damaged.close()
+                remove_database(self._path)
+                self._database = self._open()
+
+    def _lookup(self, database: SharedDatabase, wanted: list[str]) -> dict[str, bytes]:
+        found: dict[str, bytes] = {}
+        with database.reading() as connection:
+            for start in range(0, len(wanted), _KEYS_PER_QUERY):
+                some = wanted[start : start + _KEYS_PER_QUERY]
+                marks = ",".join("?" * len(some))
+                found.update(
+                    connection.execute(f"SELECT key, value FROM blobs WHERE key IN ({marks})", some)  # noqa: S608
+                )
+            if self._limit is not None and found:
+                _touch(connection, found)
+        return found
+
+    def _store(self, database: SharedDatabase, values: Mapping[str, bytes]) -> None:
+        with database.writing() as connection:
+            tick = _next_tick(connection)
+            n_added_bytes = 0
+            for key, value in values.items():
+                insert = "INSERT OR IGNORE INTO blobs VALUES (?, ?, ?, ?)"
+                added = connection.execute(insert, (key, value, len(value), tick)).rowcount
+                n_added_bytes += len(value) * added
+            _add_to_total(connection, n_added_bytes)
+            if self._limit is not None:
+                _evict(connection, self._limit)
 
 
 # Use is counted in ticks of a counter, not in seconds: a clock that is set back must not turn the order round.

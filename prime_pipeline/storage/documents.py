@@ -9,14 +9,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
-from prime_pipeline.errors import DocumentChanged, DocumentError, SchemaMismatch, StoreCorrupt
+from prime_pipeline.errors import (
+    DocumentChanged,
+    DocumentError,
+    SchemaMismatch,
+    StoreCorrupt,
+    StoreUnavailable,
+)
 from prime_pipeline.records import Document
-from prime_pipeline.storage.atomic import GARBAGE_AGE_S, write_bytes
+from prime_pipeline.storage.atomic import GARBAGE_AGE_S, TEMPORARY_NAME, is_older, write_bytes
 from prime_pipeline.storage.document_json import (
     SCHEMA_VERSION,
     decode_document,
@@ -53,6 +59,7 @@ class CatalogueEntry:
     failure: str | None
 
 
+_FILE_NAME = re.compile(r"[0-9a-f]{40}\.json")
 _COLUMNS = ", ".join(f.name for f in fields(CatalogueEntry))
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS documents (
@@ -156,37 +163,65 @@ class DocumentStore:
             DocumentChanged: The file is gone or holds another version than the catalogue said.
             StoreCorrupt: The file does not hold what was written.
             SchemaMismatch: Another version of this program wrote the file.
+            StoreUnavailable: The file cannot be read now.
         """
         try:
             document = _read_document(self.path(doc_id), version)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             self._forget_source(doc_id)
             raise DocumentChanged(doc_id) from None
         except (StoreCorrupt, SchemaMismatch):
             self._forget_source(doc_id)
             raise
         if document is None or document.doc_id != doc_id:
+            entry = self.catalogue_entry(doc_id)
+            if entry and entry.version == version:  # not replaced: the file is the wrong one
+                self._forget_source(doc_id)
             raise DocumentChanged(doc_id)
         return document
 
-    def load_all(self, versions: Iterable[tuple[str, str]]) -> Iterator[Document]:
-        """Stream documents given as (document id, version), one in memory at a time."""
+    def forget_damaged(self, versions: Iterable[tuple[str, str]]) -> list[str]:
+        """Have the next scan parse again all of these documents (id, version) whose files cannot be used.
+
+        Reads every one. Returns the ids of those that could not be loaded, in the order given.
+        """
+        damaged = []
         for doc_id, version in versions:
-            yield self.load(doc_id, version)
+            try:
+                self.load(doc_id, version)
+            except (DocumentChanged, StoreCorrupt, SchemaMismatch):
+                damaged.append(doc_id)
+        return damaged
+
+    def load_all(self, versions: Iterable[tuple[str, str]]) -> Iterator[Document]:
+        """Stream documents given as (document id, version), one in memory at a time.
+
+        Raises:
+            DocumentChanged, StoreCorrupt, SchemaMismatch, StoreUnavailable: See :meth:`load`. Where one document is
+                damaged, those after it are checked too, so that the next scan parses all of them again.
+        """
+        remaining = iter(versions)
+        for doc_id, version in remaining:
+            try:
+                document = self.load(doc_id, version)
+            except (DocumentChanged, StoreCorrupt, SchemaMismatch):
+                self.forget_damaged(remaining)
+                raise
+            yield document
 
     def stored_files(self) -> frozenset[str]:
         """Names of the document files that are there, for telling whether a catalogued one is gone."""
-        return frozenset(path.name for path in self._folder.glob("*/*.json"))
+        return frozenset(path.name for path in self._own_files() if path.suffix == ".json")
 
     def collect_garbage(self) -> int:
         """Remove files of documents that are not catalogued, and temporary files of killed runs; returns how many.
 
-        Files of the last hour stay: another process may be about to catalogue them.
+        Files of the last hour stay: another process may be about to catalogue them. Only names that this store gives
+        are looked at, since a user may keep files of his own in the folder.
         """
-        files = {path: path.stat().st_mtime for path in self._folder.glob("*/*")}
+        old = [path for path in self._own_files() if is_older(path, GARBAGE_AGE_S)]
         kept = {self.path(doc_id).name for doc_id in self.catalogue()}
-        oldest_kept = time.time() - GARBAGE_AGE_S
-        stale = [path for path, changed in files.items() if path.name not in kept and changed < oldest_kept]
+        stale = [path for path in old if path.name not in kept]
         for path in stale:
             path.unlink(missing_ok=True)
         return len(stale)
@@ -199,6 +234,14 @@ class DocumentStore:
     def close(self) -> None:
         """Close the catalogue."""
         self._catalogue.close()
+
+    def _own_files(self) -> Iterator[Path]:
+        """Document files and their temporary files: ``ab/ab….json`` and ``ab/.ab….json.….tmp``."""
+        for path in self._folder.glob("[0-9a-f][0-9a-f]/*"):
+            temporary = TEMPORARY_NAME.fullmatch(path.name)
+            name = f"{temporary['target']}.json" if temporary else path.name
+            if _FILE_NAME.fullmatch(name) and name.startswith(path.parent.name):
+                yield path
 
     def _forget_source(self, doc_id: str) -> None:
         """Have the next scan parse the document again, whatever its source looks like."""
@@ -224,6 +267,10 @@ def _read_document(path: Path, version: str) -> Document | None:
             raise StoreCorrupt(path, "its content does not have the hash that was written with it")
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise StoreCorrupt(path, str(error)) from error
+    except (FileNotFoundError, NotADirectoryError):
+        raise
+    except OSError as error:
+        raise StoreUnavailable(path, error.strerror or str(error)) from error
     return document if payload["version"] == version else None
 
 

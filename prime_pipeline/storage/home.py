@@ -5,6 +5,7 @@ Where things lie is decided here and nowhere else. What is in the files is the b
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from pathlib import Path
 from filelock import FileLock
 
 from prime_pipeline.errors import HomeNotWritable
-from prime_pipeline.storage.atomic import GARBAGE_AGE_S, remove_leftovers, write_text
+from prime_pipeline.storage.atomic import GARBAGE_AGE_S, remove_leftovers
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +78,6 @@ class Home:
         return self.root / "reports" / "measures.json"
 
     @property
-    def scan_report(self) -> Path:
-        """What the last scan found."""
-        return self.root / "reports" / "scan.json"
-
-    @property
     def settings_file(self) -> Path:
         """Settings that belong to this home: what it was first refreshed with."""
         return self.root / "prime.toml"
@@ -93,8 +89,9 @@ class Home:
             HomeNotWritable: It cannot.
         """
         try:
-            write_text(self.root / ".writable", "")
-            (self.root / ".writable").unlink(missing_ok=True)
+            self.root.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self.root):  # leaves nothing, and touches no file that is there
+                pass
             self.dagster.mkdir(exist_ok=True)
         except OSError as error:
             raise HomeNotWritable(self.root, error) from error
@@ -106,8 +103,19 @@ class Home:
 
     @contextmanager
     def lock(self, name: str) -> Iterator[None]:
-        """Hold a lock between processes; it goes away with the process that holds it, however that ends."""
+        """Hold a lock between processes; it goes away with the process that holds it, however that ends.
+
+        Raises:
+            HomeNotWritable: The lock's file cannot be made.
+        """
         folder = self.root / "locks"
-        folder.mkdir(parents=True, exist_ok=True)
-        with FileLock(folder / f"{name}.lock"):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            held = FileLock(folder / f"{name}.lock")
+            held.acquire()
+        except OSError as error:
+            raise HomeNotWritable(self.root, error) from error
+        try:
             yield
+        finally:
+            held.release()

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from prime_pipeline.errors import IndexCorrupt
+from prime_pipeline.errors import IndexCorrupt, StoreUnavailable
 from prime_pipeline.records import DocumentMetadata
 from prime_pipeline.storage.atomic import atomic_path
 from prime_pipeline.storage.sqlite import errors_as, open_finished
@@ -24,9 +24,13 @@ CREATE TABLE terms (term TEXT PRIMARY KEY, document_frequency INTEGER NOT NULL) 
 def write_metadata(
     path: Path, metadata: Iterable[DocumentMetadata], document_frequencies: Mapping[str, int]
 ) -> None:
-    """Write the file atomically. Documents and terms are stored in order of id, so equal input gives equal bytes."""
+    """Write the file atomically. Documents and terms are stored in order of id, so equal input gives equal bytes.
+
+    Raises:
+        StoreUnavailable: The disk is full, or the folder cannot be written.
+    """
     rows = [(m.doc_id, json.dumps(m.terms), json.dumps(m.headings), m.text) for m in metadata]
-    with atomic_path(path) as temporary:
+    with errors_as(path, StoreUnavailable), atomic_path(path) as temporary:
         connection = sqlite3.connect(temporary, isolation_level=None)
         try:
             connection.executescript(f"PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; BEGIN; {_SCHEMA}")
@@ -81,7 +85,8 @@ class MetadataFile:
 
     def close(self) -> None:
         """Close the file."""
-        self._connection.close()
+        with self._lock:
+            self._connection.close()
 
     def _rows(self, query: str, *parameters: bytes) -> list[tuple[Any, ...]]:
         with self._lock, errors_as(self._path, IndexCorrupt):

@@ -36,7 +36,8 @@ def seal_corpus(store: DocumentStore, path: Path, location: str) -> SealedCorpus
     catalogue = store.catalogue().values()
     documents = tuple((entry.doc_id, entry.version) for entry in catalogue if entry.version is not None)
     if not documents:
-        raise EmptyCorpus(location, sum(1 for entry in catalogue if entry.failure))
+        failures = [(entry.source_path, entry.failure) for entry in catalogue if entry.failure]
+        raise EmptyCorpus(location, len(failures), next(iter(failures), None))
     sealed = SealedCorpus(fingerprint(documents), documents)
     payload = {"schema_version": SCHEMA_VERSION, "version": sealed.version, "documents": documents}
     write_text(path, json.dumps(payload, ensure_ascii=True))
@@ -58,7 +59,7 @@ def read_seal(path: Path) -> SealedCorpus:
         if payload["version"] != fingerprint(documents):
             raise StoreCorrupt(path, "its documents do not have the hash that was written with them")
         return SealedCorpus(payload["version"], documents)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise EmptyCorpus(path) from None
     except (ValueError, KeyError, TypeError) as error:
         raise StoreCorrupt(path, str(error)) from error

@@ -98,11 +98,28 @@ def open_finished(path: Path, error: Callable[[Path, str], PrimeError]) -> sqlit
     return connection
 
 
+def remove_database(path: Path) -> None:
+    """Remove a database with the two files that SQLite keeps beside it.
+
+    Raises:
+        StoreUnavailable: It cannot be removed.
+    """
+    with _storage_errors(path):
+        for suffix in ("", "-wal", "-shm"):
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+
 @contextmanager
 def errors_as(path: Path, error: Callable[[Path, str], PrimeError]) -> Iterator[None]:
-    """Turn what SQLite raises about a finished file into an error that names the file."""
+    """Turn what SQLite raises about a file into an error that names the file.
+
+    ProgrammingError passes, here and in shared databases: it says that the caller is wrong, by using what he closed,
+    say, and not the file.
+    """
     try:
         yield
+    except sqlite3.ProgrammingError:
+        raise
     except sqlite3.DatabaseError as cause:
         raise error(path, str(cause)) from cause
 
@@ -111,6 +128,8 @@ def errors_as(path: Path, error: Callable[[Path, str], PrimeError]) -> Iterator[
 def _storage_errors(path: Path) -> Iterator[None]:
     try:
         yield
+    except sqlite3.ProgrammingError:
+        raise
     except sqlite3.DatabaseError as error:
         # The low byte is the primary code. "No such table" (SQLITE_ERROR) is a file that lost what was in it.
         if getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF in _DAMAGE:

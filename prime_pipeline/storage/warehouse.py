@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from prime_pipeline.errors import StoreUnavailable
 from prime_pipeline.storage.atomic import atomic_path
 
 SCHEMA_VERSION = 1
@@ -32,18 +33,26 @@ def publish_warehouse(
         fingerprint: Of what the snapshot is made of, kept in the table ``provenance``.
 
     Half of a surrogate pair, which no UTF-8 text can hold, becomes a question mark.
+
+    Raises:
+        StoreUnavailable: The disk is full, or the folder cannot be written.
     """
     import duckdb
 
     counts = {}
     with atomic_path(path) as temporary, tempfile.TemporaryDirectory() as folder:
         temporary.unlink()  # DuckDB wants to make the file itself
-        connection = duckdb.connect(str(temporary))
+        try:
+            connection = duckdb.connect(str(temporary))
+        except duckdb.IOException as error:
+            raise StoreUnavailable(path, str(error)) from error
         try:
             for name, (columns, rows) in tables.items():
                 counts[name] = _write_table(connection, Path(folder), name, columns, rows)
             connection.execute("CREATE TABLE provenance (schema_version INTEGER, fingerprint VARCHAR)")
             connection.execute("INSERT INTO provenance VALUES (?, ?)", [SCHEMA_VERSION, fingerprint])
+        except duckdb.IOException as error:
+            raise StoreUnavailable(path, str(error)) from error
         finally:
             connection.close()
     return counts

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import dagster as dg
@@ -13,8 +17,9 @@ import pytest
 from prime_pipeline.definitions import defs
 from prime_pipeline.defs.documents import RAW_DOCUMENTS
 from prime_pipeline.defs.instance import open_instance
+from prime_pipeline.defs.liveness import process_tags, refresh_is_live
 from prime_pipeline.defs.runs import RefreshSummary, run_refresh
-from prime_pipeline.errors import EmptyCorpus, PrimeError, TooManyRemovals
+from prime_pipeline.errors import DagsterStorageUnusable, EmptyCorpus, PrimeError, TooManyRemovals
 from prime_pipeline_tests.defs.conftest import PAGES, OpenWorkspace
 
 
@@ -39,7 +44,7 @@ def changed(summary: RefreshSummary) -> dict[str, int]:
 def test_a_first_refresh_publishes_everything(open_workspace: OpenWorkspace) -> None:
     workspace = open_workspace()
     summary = run_refresh(defs, workspace)
-    assert sorted(summary.scan["added"]) == sorted(PAGES)
+    assert sorted(summary.scan.added) == sorted(PAGES)
     assert not summary.is_partial
     published = summary.steps["offline/published_index"]
     assert (published["documents"], published["vectors"]) == (len(PAGES), len(PAGES))
@@ -61,7 +66,7 @@ def test_a_refresh_with_nothing_to_do_changes_and_logs_nothing(open_workspace: O
     before = n_events(workspace.home.root)
     summary = run_refresh(defs, workspace)
     assert set(changed(summary).values()) == {0}
-    assert summary.scan["unchanged"] == len(PAGES)
+    assert summary.scan.unchanged == len(PAGES)
     assert n_events(workspace.home.root) == before
     assert workspace.embedder.texts_encoded == []  # type: ignore[attr-defined]
 
@@ -75,7 +80,7 @@ def test_one_changed_document_costs_one_event_and_its_own_embedding(
     page.write_text(page.read_text() + "\n## Buckets\n\nHashes of ids.\n")
     workspace = open_workspace()
     summary = run_refresh(defs, workspace)
-    assert summary.scan["changed"] == ["guide/partitions.md"]
+    assert summary.scan.changed == ("guide/partitions.md",)
     assert n_events(workspace.home.root) == before + 1
     assert summary.steps["offline/lexical_index"]["documents_written"] <= len(PAGES)
     encoded = workspace.embedder.texts_encoded  # type: ignore[attr-defined]
@@ -90,7 +95,7 @@ def test_a_removed_document_leaves_every_store(open_workspace: OpenWorkspace, co
     (corpus / "notes.txt").unlink()
     workspace = open_workspace()
     summary = run_refresh(defs, workspace)
-    assert summary.scan["removed"] == ["notes.txt"]
+    assert summary.scan.removed == ("notes.txt",)
     keys, _ = partitions(workspace.home.root)
     assert "notes.txt" not in keys
     with workspace.retriever() as retriever:
@@ -109,7 +114,7 @@ def test_an_unreadable_file_fails_alone_and_comes_up_again(
     (corpus / "empty.md").write_bytes(b"")
     workspace = open_workspace()
     summary = run_refresh(defs, workspace)
-    assert set(summary.scan["failed"]) == {"bad.md", "empty.md"}
+    assert set(summary.scan.failed) == {"bad.md", "empty.md"}
     assert "every_source_is_readable" in summary.failed_checks
     assert summary.is_partial
     assert summary.steps["offline/published_index"]["documents"] == len(PAGES)
@@ -119,8 +124,8 @@ def test_an_unreadable_file_fails_alone_and_comes_up_again(
     (corpus / "bad.md").write_text("# Repaired\n\nNow it reads.\n")
     (corpus / "empty.md").unlink()
     summary = run_refresh(defs, open_workspace())
-    assert summary.scan["added"] == ["bad.md"]
-    assert not summary.scan["failed"]
+    assert summary.scan.added == ("bad.md",)
+    assert not summary.scan.failed
 
 
 def test_a_file_that_becomes_unreadable_is_served_from_before(
@@ -130,7 +135,7 @@ def test_a_file_that_becomes_unreadable_is_served_from_before(
     (corpus / "more.md").write_bytes(b"\x00\x01\x02")
     workspace = open_workspace()
     summary = run_refresh(defs, workspace)
-    assert summary.scan["served_from_before"] == ["more.md"]
+    assert summary.scan.served_from_before == ("more.md",)
     with workspace.retriever() as retriever:
         assert retriever.search("exponential backoff")[0].doc_id == "more.md"
 
@@ -197,6 +202,7 @@ def test_configured_queries_are_evaluated_once_per_build(
     assert set(summary.evaluation.systems) == set(systems)
     assert summary.evaluation.systems["bm25"].means["mrr"] == 1.0
     assert summary.steps["retrieval_runs"]["bm25 mrr"] == 1.0
+    assert "notes" not in summary.steps["retrieval_runs"]
     again = run_refresh(defs, open_workspace(queries=str(queries), evaluate=systems))
     assert again.steps["retrieval_runs"]["changed"] == 0
 
@@ -212,3 +218,69 @@ def test_events_carry_counts_and_no_running_text(open_workspace: OpenWorkspace) 
     shown = " ".join(str(item.value) for of_one in metadata for item in of_one.values())
     assert "more.md" in shown
     assert "Exponential" not in shown
+
+
+def test_refreshes_at_once_report_their_own_scan(open_workspace: OpenWorkspace, corpus: Path) -> None:
+    first, second = open_workspace(), open_workspace()
+    summary = run_refresh(defs, first)
+    again = run_refresh(defs, second)
+    assert (len(summary.scan.added), summary.scan.unchanged) == (len(PAGES), 0)
+    assert (len(again.scan.added), again.scan.unchanged) == (0, len(PAGES))
+
+
+def test_an_interrupted_refresh_is_no_error(
+    open_workspace: OpenWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = open_workspace()
+
+    def interrupt(activity: str, done: int, total: int | None) -> None:
+        if activity == "lexical index":
+            os.kill(os.getpid(), signal.SIGINT)
+
+    workspace.progress = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        run_refresh(defs, workspace)
+    summary = run_refresh(defs, open_workspace())
+    assert summary.steps["offline/published_index"]["documents"] == len(PAGES)
+
+
+def test_damaged_databases_of_dagster_name_the_folder(open_workspace: OpenWorkspace) -> None:
+    workspace = open_workspace()
+    run_refresh(defs, workspace)
+    (workspace.home.dagster / "history" / "runs.db").write_bytes(b"no database" * 1_000)
+    with pytest.raises(DagsterStorageUnusable, match="move that folder away"):
+        run_refresh(defs, open_workspace())
+
+
+def test_a_run_whose_process_has_died_does_not_look_alive(open_workspace: OpenWorkspace) -> None:
+    workspace = open_workspace()
+    workspace.home.prepare()
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    child.wait()
+    job = defs.resolve_job_def("refresh")
+    with open_instance(workspace.home) as instance:
+        tags = process_tags()
+        alive = instance.create_run_for_job(job, status=dg.DagsterRunStatus.STARTED, tags=tags)
+        assert refresh_is_live(instance)
+        instance.report_run_failed(alive)
+        killed = tags | {"prime/process": str(child.pid)}
+        dead = instance.create_run_for_job(job, status=dg.DagsterRunStatus.STARTED, tags=killed)
+        assert not refresh_is_live(instance)
+        run = instance.get_run_by_id(dead.run_id)
+        assert run is not None
+        assert run.status == dg.DagsterRunStatus.FAILURE
+        instance.create_run_for_job(
+            job, status=dg.DagsterRunStatus.STARTED
+        )  # a run of the UI: not ours to judge
+        assert refresh_is_live(instance)
+
+
+def test_judged_documents_that_are_not_there_are_reported(
+    open_workspace: OpenWorkspace, tmp_path: Path
+) -> None:
+    queries = tmp_path / "queries.jsonl"
+    queries.write_text(
+        json.dumps({"query": "exponential backoff", "relevant": ["more.md", "mistyped.md"]}) + "\n"
+    )
+    summary = run_refresh(defs, open_workspace(queries=str(queries)))
+    assert "mistyped.md" in summary.steps["retrieval_runs"]["notes"]
