@@ -110,6 +110,12 @@ class RetrievalSettings(_Group):
     rerank_budget: int = Field(
         default=48, ge=0, le=_MOST, description="Sections scored in stage 2; 0 scores all of the candidates."
     )
+    windows_per_section: int = Field(
+        default=4,
+        ge=0,
+        le=_MOST,
+        description="Windows of a long section that late interaction scores, those that share most with the query; 0: all.",
+    )
     top_k: int = Field(default=5, ge=1, le=_MOST, description="Sections returned.")
 
 

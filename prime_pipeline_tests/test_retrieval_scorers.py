@@ -108,6 +108,21 @@ def test_what_is_relevant_at_the_end_of_a_long_section_is_found(
     assert with_end > without_end + 0.3
 
 
+def test_of_a_long_section_the_windows_that_share_most_with_the_query_are_scored(
+    embedder: PieceEmbedder, cache: BlobCache
+) -> None:
+    filler = "salt " * 300
+    text = section(f"{filler}bread {filler}")
+    few, every = LateInteractionScorer(embedder, cache, idf, 2), LateInteractionScorer(embedder, cache, idf)
+    found = few.score("the bread", [text])
+    assert len(embedder.token_texts) == 2
+    assert "bread" in embedder.token_texts[0] + embedder.token_texts[1]
+    assert found.tolist() == every.score("the bread", [text]).tolist()
+    assert len(embedder.token_texts) > 2
+    tie = few._windows(section(filler), {"bread": 3.0})
+    assert tie == embedder.tokenizer.windows(filler.strip(), embedder.window_tokens)[:2]
+
+
 def test_the_best_window_gives_the_score(embedder: PieceEmbedder, cache: BlobCache) -> None:
     text = " ".join(f"word{i}" for i in range(200))
     windows = embedder.tokenizer.windows(text, embedder.window_tokens)

@@ -211,11 +211,12 @@ def test_every_retrieval_and_metadata_setting_reaches_its_stage() -> None:
         "n_candidates": 4,
         "scorer": "none",
         "rerank_budget": 5,
+        "windows_per_section": 7,
         "top_k": 6,
     }
     metadata = {"reading": "paper_literal", "n_terms": 1, "alpha": 0.5, "beta": 3.0, "max_headings": 2}
     settings = load_settings({"retrieval": retrieval, "metadata": metadata})
-    assert settings.retrieval_options == RetrievalOptions(("document_bm25",), 2, 3, 4, "none", 5, 6)
+    assert settings.retrieval_options == RetrievalOptions(("document_bm25",), 2, 3, 4, "none", 5, 7, 6)
     assert settings.metadata.options() == MetadataOptions(1, 0.5, 3.0, "paper_literal", 2)
 
 

@@ -22,6 +22,8 @@ class RetrievalOptions:
         scorer: How stage 2 scores sections; ``none`` leaves section BM25 in the order of stage 1.
         rerank_budget: Sections that reach the scorer, best by section BM25 first, and never fewer than are asked
             for; 0 scores every section of the candidates, as the paper does.
+        windows_per_section: The most windows of a section that late interaction scores; 0 for all. Fixed when a
+            retriever is opened.
         top_k: Sections returned; the paper's 5.
     """
 
@@ -31,6 +33,7 @@ class RetrievalOptions:
     n_candidates: int = 30
     scorer: Scorer = "late_interaction"
     rerank_budget: int = 48
+    windows_per_section: int = 4
     top_k: int = 5
 
     def paper_literal(self) -> RetrievalOptions:

@@ -82,7 +82,9 @@ class Retriever:
         self._lexical = LexicalIndex(folder / LEXICAL_FILE)
         self._vectors = VectorIndex(folder)
         self._scorers: dict[str, SectionScorer] = {
-            "late_interaction": LateInteractionScorer(embedder, token_vectors, self.idf)
+            "late_interaction": LateInteractionScorer(
+                embedder, token_vectors, self.idf, options.windows_per_section
+            )
         }
         if cross_encoder is not None:
             self._scorers["cross_encoder"] = CrossEncoderSectionScorer(cross_encoder)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import takewhile
+from math import fsum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,19 +37,25 @@ def scoring_text(section: StoredSection) -> str:
 class LateInteractionScorer:
     """Section BM25 plus IDF-weighted MaxSim over the embedder's token vectors, maximum over a section's windows.
 
-    Token vectors are computed when a section is first scored and kept by content, in 8 bits per component.
+    Token vectors are computed when a window is first scored and kept by content, in 8 bits per component. Of a section
+    with many windows (a changelog, say) only those are scored that hold the most of the query's words by IDF: encoding
+    is what a query that meets new sections waits for, and a window that shares nothing with the query hardly wins.
 
     Args:
         embedder: Whose token vectors are compared.
         cache: Keeps them, by model and text. Where it cannot be read or written (a full disk), scoring goes on
             without it.
         idf: Weights the query's words; pieces of a word share its weight, punctuation has none.
+        windows_per_section: The most windows of a section that are scored; 0 for all.
     """
 
     name = "late_interaction"
     adds_lexical_score = True
 
-    def __init__(self, embedder: Embedder, cache: Cache, idf: IdfLookup) -> None:
+    def __init__(
+        self, embedder: Embedder, cache: Cache, idf: IdfLookup, windows_per_section: int = 0
+    ) -> None:
+        self._windows_per_section = windows_per_section
         self._embedder = embedder
         self._cache = cache
         self._idf = idf
@@ -57,7 +64,8 @@ class LateInteractionScorer:
         """Weighted mean over the query's tokens of the best cosine in the section's best window; 0 without tokens."""
         query_vectors, spans = self._embedder.query_token_vectors(query)
         weights = self._weights(query, spans)
-        windows = [self._windows(section) for section in sections]
+        query_idf = self._idf(set(term_words(query)))
+        windows = [self._windows(section, query_idf) for section in sections]
         vectors = self._token_vectors([window for texts in windows for window in texts])
         return np.array(
             [
@@ -75,9 +83,15 @@ class LateInteractionScorer:
         idf = self._idf({term for term in terms if term})
         return np.array([idf[term] if term else 0.0 for term in terms], dtype=np.float32)
 
-    def _windows(self, section: StoredSection) -> list[str]:
+    def _windows(self, section: StoredSection, query_idf: Mapping[str, float]) -> list[str]:
         text = scoring_text(section)
-        return self._embedder.tokenizer.windows(text, self._embedder.window_tokens) if text else []
+        windows = self._embedder.tokenizer.windows(text, self._embedder.window_tokens) if text else []
+        if not 0 < self._windows_per_section < len(windows):
+            return windows
+        # fsum, since the words of a set come in another order in every process.
+        shared = [fsum(query_idf[word] for word in query_idf.keys() & set(term_words(w))) for w in windows]
+        best = sorted(range(len(windows)), key=lambda i: (-shared[i], i))[: self._windows_per_section]
+        return [windows[i] for i in sorted(best)]
 
     def _token_vectors(self, texts: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         keys = {
