@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from prime_pipeline.corpus.installed import InstalledCorpus, summaries
+from prime_pipeline.corpus.markdown import parse_markdown
+from prime_pipeline.corpus.restructured_text import parse_restructured_text
 from prime_pipeline.corpus.source import SourceEntry
 from prime_pipeline.records import Document
 
@@ -23,6 +25,9 @@ def install(folder: Path, name: str, summary: str, text: str, content_type: str 
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A path with nothing else on it, so what parsing imports has to be there before."""
+    parse_markdown("# A\n", "a", "a.md")
+    parse_restructured_text("A\n=\n", "a", "a.rst")
     monkeypatch.setattr("sys.path", [str(tmp_path / "one"), str(tmp_path / "two")])
     return tmp_path
 

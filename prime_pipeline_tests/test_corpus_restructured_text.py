@@ -66,3 +66,11 @@ def test_words_of_a_monstrous_heading_are_cut_but_not_its_text() -> None:
     document = parse_restructured_text(text, "a.rst", "a.rst")
     assert document.text == text
     assert {len(h.text) for s in document.sections for h in s.headings} == {1000}
+
+
+def test_monstrous_paragraphs_take_no_quadratic_time() -> None:
+    # A minute and more for each when docutils reads the markup inside them.
+    for unit in ("`a < ", "|a ", "*a ", ":a:`b "):
+        paragraph = "\n".join([unit * (2_000 // len(unit))] * 50)
+        document = parse(f"A\n=\n\n{paragraph}\n\nB\n=\n\nb\n")
+        assert [s.heading for s in document.sections] == ["A", "B"]

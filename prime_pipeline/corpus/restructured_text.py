@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from prime_pipeline.corpus.sectioning import Outline, PlacedHeading, n_lines, sectioned
 from prime_pipeline.errors import DocumentError
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _MAX_LINE_CHARACTERS = 10_000  # docutils' own limit: above it no heading is found
 _MAX_HEADING_CHARACTERS = 1000  # roles are found in quadratic time
+_MAX_INLINE_CHARACTERS = 300
 _ROLE = re.compile(r":[\w:.+-]+:`[!~]?([^`<]*?)\s*(?:<[^`>]*>)?`")
 _OTHER_LINE_ENDS = str.maketrans(dict.fromkeys("\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029", " "))
 
@@ -43,9 +44,23 @@ def parse_restructured_text(text: str, doc_id: str, source_path: str) -> Documen
 
 
 def _parsed(text: str) -> nodes.document:
-    from docutils import frontend, utils
+    from docutils import frontend, nodes, utils
     from docutils.parsers.rst import Parser
+    from docutils.parsers.rst.states import Inliner
 
+    inliner = Inliner()
+    read = inliner.parse
+
+    def read_short(text: str, lineno: int, memo: Any, parent: Any) -> Any:
+        # Titles are short. In long texts docutils takes quadratic time to find markup that nobody asked for.
+        return (
+            read(text, lineno, memo, parent)
+            if len(text) <= _MAX_INLINE_CHARACTERS
+            else ([nodes.Text(text)], [])
+        )
+
+    # Not by a subclass: docutils looks for what it needs in the class itself and not in its bases.
+    inliner.parse = read_short  # type: ignore[method-assign]
     settings = frontend.get_default_settings(Parser)
     settings.file_insertion_enabled = False
     settings.raw_enabled = False
@@ -55,7 +70,7 @@ def _parsed(text: str) -> nodes.document:
     settings.line_length_limit = _MAX_LINE_CHARACTERS
     document = utils.new_document("text", settings)
     # docutils breaks lines at more characters than LF, and its line numbers have to be ours.
-    Parser().parse(text.translate(_OTHER_LINE_ENDS), document)
+    Parser(inliner=inliner).parse(text.translate(_OTHER_LINE_ENDS), document)
     return document
 
 
