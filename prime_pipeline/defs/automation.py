@@ -44,5 +44,10 @@ def corpus_changes(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.
 def refresh_after_backfill(context: dg.RunStatusSensorContext) -> Iterator[dg.RunRequest]:
     """Refresh when a backfill of raw_documents has succeeded, so that the indexes follow."""
     run = context.dagster_run
-    if raw_documents.key in (run.asset_selection or ()):
-        yield dg.RunRequest(run_key=run.tags.get("dagster/backfill", run.run_id))
+    if run.job_name == refresh.name:  # its scan logs events of raw_documents, too
+        return
+    events = context.instance.all_logs(run.run_id, of_type=dg.DagsterEventType.ASSET_MATERIALIZATION)
+    if any(e.dagster_event and e.dagster_event.asset_key == raw_documents.key for e in events):
+        yield dg.RunRequest(
+            run_key=run.run_id
+        )  # one per run, since the last run of a backfill is the one that counts

@@ -144,7 +144,7 @@ class BuildSteps:
             "from_cache": len(texts) - n_encoded,
             "tokens": sum(self.embedder.tokenizer.count(texts)),
         }
-        return self._made(started, counts, [f"searched by {build.search}"])
+        return self._made(started, counts)
 
     def publish(self, *, even_if_withdrawn: bool = False, keep: int) -> tuple[StepOutcome, Publication]:
         """Check the parts against one another, serve the build, and remove builds beyond the ``keep`` before it."""

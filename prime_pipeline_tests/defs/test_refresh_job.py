@@ -9,12 +9,15 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 import duckdb
 import pytest
 
 from prime_pipeline.definitions import defs
+from prime_pipeline.defs.automation import refresh_after_backfill
+from prime_pipeline.defs.corpus_assets import raw_documents
 from prime_pipeline.defs.documents import RAW_DOCUMENTS
 from prime_pipeline.defs.instance import open_instance
 from prime_pipeline.defs.liveness import process_tags, refresh_is_live
@@ -284,3 +287,24 @@ def test_judged_documents_that_are_not_there_are_reported(
     )
     summary = run_refresh(defs, open_workspace(queries=str(queries)))
     assert "mistyped.md" in summary.steps["retrieval_runs"]["notes"]
+
+
+def test_a_backfill_asks_for_a_refresh(open_workspace: OpenWorkspace) -> None:
+    workspace = open_workspace()
+    run_refresh(defs, workspace)
+    with open_instance(workspace.home) as instance:
+        result = dg.materialize(
+            [raw_documents], partition_key="more.md", instance=instance, resources={"workspace": workspace}
+        )
+        refreshed = instance.get_runs(dg.RunsFilter(job_name="refresh"))[0]
+        requests: list[list[Any]] = []
+        for run in (result.dagster_run, refreshed):
+            context = dg.build_run_status_sensor_context(
+                sensor_name="refresh_after_backfill",
+                dagster_event=result.get_run_success_event(),
+                dagster_instance=instance,
+                dagster_run=run,
+            )
+            answer: Any = refresh_after_backfill(context)
+            requests.append([request.run_key for request in answer])
+    assert requests == [[result.run_id], []]
