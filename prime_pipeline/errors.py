@@ -168,6 +168,44 @@ class ModelFilesChanged(ModelError):
         )
 
 
+# --- language models ----------------------------------------------------------------------------------------------
+
+
+class LanguageModelError(PrimeError):
+    """A language model did not answer."""
+
+
+class RequestRefused(LanguageModelError):
+    """The endpoint will never answer this request; others it may.
+
+    Attributes:
+        code: ``context_length``, ``content_filter`` or ``bad_request``.
+        reason: What the endpoint said.
+    """
+
+    def __init__(self, code: str, reason: str) -> None:
+        super().__init__(f"the endpoint refuses this request ({code}): {reason}")
+        self.code = code
+        self.reason = reason
+
+
+class EndpointUnusable(LanguageModelError):
+    """The endpoint answers nobody before a setting changes."""
+
+    def __init__(self, base_url: str, reason: str) -> None:
+        super().__init__(f"endpoint {base_url} cannot be used: {reason}. Check its key, the model's name and the account")
+
+
+class EndpointUnavailable(LanguageModelError):
+    """The endpoint did not answer in time, however often it was asked."""
+
+    def __init__(self, base_url: str, reason: str, n_attempts: int, deadline_s: float) -> None:
+        super().__init__(
+            f"endpoint {base_url} did not answer within {deadline_s:.0f} s and {n_attempts} attempts (last: {reason}): "
+            "see that it runs, or try later; what was answered is kept"
+        )
+
+
 # --- indexes ----------------------------------------------------------------------------------------------------
 
 

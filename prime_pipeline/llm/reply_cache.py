@@ -1,0 +1,106 @@
+"""Replies that were paid for, kept for ever; refusals, kept until the request changes; and verdicts on replies.
+
+A reply is committed before anybody judges it, so nothing paid is lost, and a changed gate judges again for nothing.
+Verdicts lie apart, by reply, gate and thresholds. Neither holds the key of an endpoint.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from prime_pipeline.llm.chat import Reply, Usage
+from prime_pipeline.storage.sqlite import SharedDatabase
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS replies (
+    key TEXT PRIMARY KEY, model TEXT NOT NULL, text TEXT NOT NULL, prompt_tokens INTEGER NOT NULL,
+    completion_tokens INTEGER NOT NULL, estimated INTEGER NOT NULL, seconds REAL NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS refusals (key TEXT PRIMARY KEY, code TEXT NOT NULL, reason TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS verdicts (
+    reply_key TEXT NOT NULL, gate TEXT NOT NULL, verdict TEXT NOT NULL, PRIMARY KEY (reply_key, gate)
+) WITHOUT ROWID;
+"""
+
+
+class ReplyCache:
+    """Complete replies, refusals and verdicts, for any number of threads and processes.
+
+    Args:
+        path: The SQLite file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._database = SharedDatabase(path, _SCHEMA, 1)
+
+    def reply(self, key: str) -> Reply | None:
+        """The reply to a request, by :attr:`ChatRequest.key`."""
+        with self._database.reading() as connection:
+            row = connection.execute(
+                "SELECT text, prompt_tokens, completion_tokens, estimated, seconds FROM replies WHERE key = ?",
+                (key,),
+            ).fetchone()
+        if row is None:
+            return None
+        text, prompt_tokens, completion_tokens, estimated, seconds = row
+        return Reply(text, "stop", Usage(prompt_tokens, completion_tokens, bool(estimated)), seconds)
+
+    def keep_reply(self, key: str, model: str, reply: Reply) -> None:
+        """Commit a complete reply; the first one stays if two processes asked at once.
+
+        Raises:
+            ValueError: The reply is not complete.
+        """
+        if not reply.is_complete:
+            raise ValueError(f"a reply that ended by {reply.finish!r} must not be cached")
+        usage = reply.usage
+        row = (
+            key,
+            model,
+            reply.text,
+            usage.prompt_tokens,
+            usage.completion_tokens,
+            int(usage.estimated),
+            reply.seconds,
+        )
+        with self._database.writing() as connection:
+            connection.execute("INSERT OR IGNORE INTO replies VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+
+    def refusal(self, key: str) -> tuple[str, str] | None:
+        """(code, reason) if the endpoint refused this very request before."""
+        with self._database.reading() as connection:
+            row = connection.execute("SELECT code, reason FROM refusals WHERE key = ?", (key,)).fetchone()
+        return (row[0], row[1]) if row else None
+
+    def keep_refusal(self, key: str, code: str, reason: str) -> None:
+        """Remember that a request is refused, so that nobody pays for it again until it changes."""
+        with self._database.writing() as connection:
+            connection.execute("INSERT OR REPLACE INTO refusals VALUES (?, ?, ?)", (key, code, reason))
+
+    def verdict(self, reply_key: str, gate: str) -> str | None:
+        """What a gate (its version and thresholds) made of a reply."""
+        with self._database.reading() as connection:
+            row = connection.execute(
+                "SELECT verdict FROM verdicts WHERE reply_key = ? AND gate = ?", (reply_key, gate)
+            ).fetchone()
+        return str(row[0]) if row else None
+
+    def keep_verdict(self, reply_key: str, gate: str, verdict: str) -> None:
+        """Keep a verdict, beside those of other gates."""
+        with self._database.writing() as connection:
+            connection.execute("INSERT OR REPLACE INTO verdicts VALUES (?, ?, ?)", (reply_key, gate, verdict))
+
+    def cached_keys(self, keys: list[str]) -> set[str]:
+        """Those of the keys that need no call any more."""
+        with self._database.reading() as connection:
+            found = connection.execute(
+                "SELECT key FROM replies WHERE key IN (SELECT value FROM json_each(?))"
+                " UNION SELECT key FROM refusals WHERE key IN (SELECT value FROM json_each(?))",
+                (json.dumps(keys), json.dumps(keys)),
+            ).fetchall()
+        return {key for (key,) in found}
+
+    def close(self) -> None:
+        """Close the file."""
+        self._database.close()

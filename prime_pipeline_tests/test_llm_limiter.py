@@ -1,0 +1,70 @@
+"""The limit on calls at once."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from prime_pipeline.llm.limiter import ConcurrencyLimiter
+
+
+def test_a_burst_of_refusals_counts_once() -> None:
+    limiter = ConcurrencyLimiter(8)
+    with limiter.call() as one, limiter.call() as two, limiter.call() as three:
+        for permit in (one, two, three):
+            limiter.refused(permit, 0.0)
+    assert limiter.limit == 4
+    with limiter.call() as later:
+        limiter.refused(later, 0.0)
+    assert limiter.limit == 2
+
+
+def test_the_limit_never_falls_below_one_and_never_rises_above_its_maximum() -> None:
+    limiter = ConcurrencyLimiter(2)
+    for _ in range(4):
+        with limiter.call() as permit:
+            limiter.refused(permit, 0.0)
+    assert limiter.limit == 1
+    for _ in range(20):
+        limiter.succeeded()
+    assert limiter.limit == 2
+
+
+def test_a_pause_holds_every_worker() -> None:
+    limiter = ConcurrencyLimiter(4)
+    with limiter.call() as permit:
+        limiter.refused(permit, 0.15)
+    started = time.monotonic()
+    with limiter.call():
+        pass
+    assert time.monotonic() - started >= 0.1
+
+
+def test_a_worker_waits_for_leave_and_gets_it() -> None:
+    limiter = ConcurrencyLimiter(1)
+    entered = threading.Event()
+
+    def worker() -> None:
+        with limiter.call():
+            entered.set()
+
+    with limiter.call():
+        thread = threading.Thread(target=worker)
+        thread.start()
+        assert not entered.wait(0.05)
+    assert entered.wait(5)
+    thread.join()
+
+
+def test_leave_comes_back_when_a_call_fails() -> None:
+    limiter = ConcurrencyLimiter(1)
+    for _ in range(3):
+        with pytest.raises(RuntimeError, match="failed"), limiter.call():
+            raise RuntimeError("failed")
+
+
+def test_a_limit_of_nothing_is_refused() -> None:
+    with pytest.raises(ValueError, match="1 or more"):
+        ConcurrencyLimiter(0)

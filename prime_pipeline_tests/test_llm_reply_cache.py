@@ -1,0 +1,83 @@
+"""Replies, refusals and verdicts, kept."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from prime_pipeline.llm.chat import ChatRequest, Reply, Usage
+from prime_pipeline.llm.reply_cache import ReplyCache
+
+REPLY = Reply("rewritten", "stop", Usage(10, 5, estimated=False), 0.5)
+REQUEST = ChatRequest("http://a/v1", "m", "system", "user", "v1", 100)
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> ReplyCache:
+    return ReplyCache(tmp_path / "llm.sqlite")
+
+
+def test_a_reply_comes_back_as_it_was_kept(cache: ReplyCache, tmp_path: Path) -> None:
+    assert cache.reply("k") is None
+    cache.keep_reply("k", "m", REPLY)
+    cache.keep_reply("k", "m", replace(REPLY, text="another"))
+    cache.close()
+    assert ReplyCache(tmp_path / "llm.sqlite").reply("k") == REPLY
+
+
+@pytest.mark.parametrize("finish", ["length", "content_filter", "other"])
+def test_an_incomplete_reply_is_never_kept(cache: ReplyCache, finish: str) -> None:
+    with pytest.raises(ValueError, match="must not be cached"):
+        cache.keep_reply("k", "m", replace(REPLY, finish=finish))  # type: ignore[arg-type]
+    assert cache.reply("k") is None
+
+
+def test_verdicts_lie_apart_by_gate(cache: ReplyCache) -> None:
+    cache.keep_verdict("k", "gate 1", "accepted")
+    cache.keep_verdict("k", "gate 2", "raw: numbers")
+    cache.keep_verdict("k", "gate 2", "raw: length")
+    assert cache.verdict("k", "gate 1") == "accepted"
+    assert cache.verdict("k", "gate 2") == "raw: length"
+    assert cache.verdict("k", "gate 3") is None
+
+
+def test_refusals_are_remembered(cache: ReplyCache) -> None:
+    cache.keep_refusal("k", "content_filter", "blocked")
+    assert cache.refusal("k") == ("content_filter", "blocked")
+    assert cache.refusal("other") is None
+
+
+def test_what_needs_no_call_any_more(cache: ReplyCache) -> None:
+    cache.keep_reply("a", "m", REPLY)
+    cache.keep_refusal("b", "content_filter", "blocked")
+    assert cache.cached_keys(["a", "b", "c"]) == {"a", "b"}
+    assert cache.cached_keys([]) == set()
+
+
+def test_every_field_of_a_request_changes_its_key() -> None:
+    changes = {
+        "base_url": "x",
+        "model": "x",
+        "system": "x",
+        "user": "x",
+        "prompt_version": "x",
+        "max_tokens": 1,
+        "temperature": 0.5,
+    }
+    keys = {replace(REQUEST, **{name: value}).key for name, value in changes.items()}  # type: ignore[arg-type]
+    assert len(keys | {REQUEST.key}) == len(changes) + 1
+    assert replace(REQUEST).key == REQUEST.key
+
+
+def test_fields_cannot_flow_into_one_another() -> None:
+    one, other = replace(REQUEST, system="ab", user="c"), replace(REQUEST, system="a", user="bc")
+    assert one.key != other.key
+
+
+def test_many_threads_keep_replies_at_once(cache: ReplyCache) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda i: cache.keep_reply(f"{i % 50}", "m", REPLY), range(200)))
+    assert cache.cached_keys([str(i) for i in range(60)]) == {str(i) for i in range(50)}
