@@ -82,7 +82,7 @@ def served(command: list[str], port: int, folder: Path, log: Path) -> Iterator[U
     try:
         ui = Ui(f"http://127.0.0.1:{port}")
         try:
-            wait_until(ui.is_ready, "the web server's start", 120)
+            wait_until(ui.is_ready, "the web server's start", 300)
         except pytest.fail.Exception:
             pytest.fail(f"the web server did not start:\n{log.read_text()[-4000:]}")
         yield ui
@@ -126,7 +126,7 @@ def test_the_ui_lists_assets_and_backfills_all_partitions(tmp_path: Path, corpus
         status = wait_until(
             lambda: (s := ui.ask(BACKFILL, id=launched["backfillId"])["status"]) != "REQUESTED" and s,
             "the backfill's end",
-            240,
+            400,
         )
         assert status == "COMPLETED_SUCCESS"
         statuses = ui.ask(KEYS)["assetPartitionStatuses"]
