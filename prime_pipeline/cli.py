@@ -339,11 +339,15 @@ def _workspace(options: Mapping[str, Any], console: Console, *, show_progress: b
 
 def _refresh(workspace: Workspace, *, allow_removals: bool, republish: bool) -> RefreshSummary:
     from prime_pipeline.corpus.opening import open_corpus
+    from prime_pipeline.datasets.queries import load_query_set
     from prime_pipeline.definitions import defs
     from prime_pipeline.defs.runs import run_refresh
     from prime_pipeline.settings import remember
 
-    open_corpus(workspace.settings.corpus_location)  # raises before anything is written
+    # Both raise before anything is written, and before a mistyped name is remembered.
+    open_corpus(workspace.settings.corpus_location)
+    if workspace.settings.queries:
+        load_query_set(workspace.settings.queries)
     workspace.home.prepare()
     remember(
         workspace.settings

@@ -193,7 +193,9 @@ class EndpointUnusable(LanguageModelError):
     """The endpoint answers nobody before a setting changes."""
 
     def __init__(self, base_url: str, reason: str) -> None:
-        super().__init__(f"endpoint {base_url} cannot be used: {reason}. Check its key, the model's name and the account")
+        super().__init__(
+            f"endpoint {base_url} cannot be used: {reason}. Check its key, the model's name and the account"
+        )
 
 
 class EndpointUnavailable(LanguageModelError):

@@ -74,6 +74,14 @@ def test_refresh_search_status_rollback_and_gc(corpus: Path) -> None:
     assert as_json("rollback", exit_code=1)["error"] == "NoEarlierBuild"
 
 
+def test_what_cannot_be_read_is_not_remembered(corpus: Path, tmp_path: Path) -> None:
+    queries = tmp_path / "queries.jsonl"
+    queries.write_text("no JSON\n")
+    answer = as_json("refresh", "--corpus", str(corpus), "--queries", str(queries), exit_code=1)
+    assert answer["error"] == "EvaluationError"
+    assert as_json("refresh", exit_code=1)["error"] == "CorpusNotSet"
+
+
 def test_people_are_shown_what_happened(corpus: Path) -> None:
     (corpus / "broken.md").write_bytes(b"\xff\xfe\xff")
     result = prime("refresh", "--corpus", str(corpus))
