@@ -17,8 +17,7 @@ from prime_pipeline.corpus.opening import open_corpus
 from prime_pipeline.corpus.scan import scan
 from prime_pipeline.corpus.source import INSTALLED
 from prime_pipeline.datasets.queries import load_query_set
-from prime_pipeline.indexes.vectors import ExactVectors
-from prime_pipeline.refresh.evaluation import EvaluationReport, evaluate_build, paper_literal_vectors
+from prime_pipeline.refresh.evaluation import EvaluationReport, evaluate_build
 from prime_pipeline.retrieval.comparison import SYSTEMS
 from prime_pipeline.settings import load_settings
 from prime_pipeline.storage.seal import seal_corpus
@@ -42,14 +41,14 @@ def evaluated(location: str, home: Path) -> tuple[EvaluationReport, int, int]:
     seal_corpus(workspace.store, workspace.home.seal("raw"), location)
     workspace.steps("offline").publish(keep=1)
 
-    def literal() -> ExactVectors:
-        documents = workspace.store.load_all(workspace.plan("offline").corpus.documents)
-        return paper_literal_vectors(documents, workspace.embedder, workspace.embeddings)
-
     with workspace.retriever() as retriever:
         manifest = retriever.manifest
         report = evaluate_build(
-            retriever, load_query_set(location), SYSTEMS, literal, workspace.home.measures
+            retriever,
+            load_query_set(location),
+            SYSTEMS,
+            workspace.paper_literal_vectors,
+            workspace.home.measures,
         )
     workspace.close()
     return report, manifest.n_documents, manifest.n_sections

@@ -133,9 +133,8 @@ def search(
     """Find the sections that answer a question, with their sources."""
     with _reporting(as_json) as console:
         from prime_pipeline.console import hits_view
-        from prime_pipeline.workspace import Workspace
 
-        workspace = Workspace(_settings({"home": home, "profile": profile}))
+        workspace = _opened({"home": home, "profile": profile})
         waiting = nullcontext() if as_json else console.status("searching")
         with waiting, workspace.retriever() as retriever:
             hits = retriever.search(query, top_k)
@@ -159,12 +158,11 @@ def status(home: HomeOption = None, as_json: JsonOption = False) -> None:
     with _reporting(as_json) as console:
         from prime_pipeline.console import counts_table
         from prime_pipeline.indexes.builds import read_manifest
-        from prime_pipeline.workspace import Workspace
 
-        workspace = Workspace(_settings({"home": home}))
+        workspace = _opened({"home": home})
         builds = workspace.builds("offline")
-        manifest = read_manifest(builds.path(_served_id(workspace)))
-        failed = {e.source_path: e.failure for e in workspace.store.catalogue().values() if e.failure}
+        manifest = read_manifest(builds.path(builds.served_id))
+        failed = workspace.store.failures()
         served = {
             "home": str(workspace.home.root),
             "corpus": workspace.settings.corpus or "not set",
@@ -200,7 +198,7 @@ def ui(
         from prime_pipeline.console import message
         from prime_pipeline.defs.instance import ui_command
 
-        stored = _settings({"home": home}).stored
+        stored = _opened({"home": home}).home
         stored.prepare()
         _check_port(host, port)
         command, environment = ui_command(stored, host, port)
@@ -222,12 +220,11 @@ def rollback(home: HomeOption = None, as_json: JsonOption = False) -> None:
     The build taken back is not published again until the corpus or a setting changes (or with refresh --republish).
     """
     with _reporting(as_json) as console:
-        from prime_pipeline.workspace import Workspace
-
-        workspace = Workspace(_settings({"home": home}))
-        _served_id(workspace)
-        with workspace.home.lock("index-offline"):
-            taken_back, live = workspace.builds("offline").rollback()
+        workspace = _opened({"home": home})
+        builds = workspace.builds("offline")
+        builds.served_id  # noqa: B018  raises before a home is made that is none
+        with workspace.home.index_lock("offline"):
+            taken_back, live = builds.rollback()
         if as_json:
             _print_json({"taken_back": taken_back, "live": live})
         else:
@@ -242,13 +239,12 @@ def gc(
 ) -> None:
     """Remove builds and leftovers that nothing needs."""
     with _reporting(as_json) as console:
-        from prime_pipeline.workspace import Workspace
-
-        workspace = Workspace(_settings({"home": home}))
-        _served_id(workspace)
+        workspace = _opened({"home": home})
+        builds = workspace.builds("offline")
+        builds.served_id  # noqa: B018  raises before a home is made that is none
         kept = workspace.settings.index.keep_builds if keep is None else keep
-        with workspace.home.lock("index-offline"):
-            removed_builds = workspace.builds("offline").collect_garbage(kept)
+        with workspace.home.index_lock("offline"):
+            removed_builds = builds.collect_garbage(kept)
         with workspace.home.lock("documents"):
             n_files = workspace.store.collect_garbage() + workspace.home.remove_leftovers()
         if as_json:
@@ -308,29 +304,19 @@ def _report(as_json: bool, kind: str, text: str) -> None:
         Console(stderr=True).print(message("error:", text, "bold red"), soft_wrap=True)
 
 
-def _served_id(workspace: Workspace) -> str:
-    from prime_pipeline.errors import IndexNotFound
-
-    builds = workspace.builds("offline")
-    if builds.live_id is None:
-        raise IndexNotFound(workspace.home.indexes("offline"))
-    return builds.live_id
-
-
-def _settings(options: Mapping[str, Any]) -> Any:
+def _opened(options: Mapping[str, Any]) -> Workspace:
     from prime_pipeline.settings import load_settings
+    from prime_pipeline.workspace import Workspace
 
-    return load_settings(options)
+    return Workspace(load_settings(options))
 
 
 @contextmanager
 def _workspace(options: Mapping[str, Any], console: Console, *, show_progress: bool) -> Iterator[Workspace]:
     from prime_pipeline.console import progress_on
-    from prime_pipeline.workspace import Workspace
 
-    settings = _settings(options)
-    with progress_on(console, enabled=show_progress) as progress:
-        workspace = Workspace(settings, progress=progress)
+    workspace = _opened(options)
+    with progress_on(console, enabled=show_progress) as workspace.progress:
         try:
             yield workspace
         finally:

@@ -9,7 +9,7 @@ import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
@@ -34,6 +34,9 @@ FILE_NAME = "prime.toml"
 _PATHS = ("corpus", "queries", "home", "cache_home")
 _MODELS = ("embedder", "cross_encoder")
 _MOST = 1_000_000  # beyond any use, and far below what numpy, SQLite and hnswlib take
+_Count = Annotated[int, Field(ge=0, le=_MOST)]
+_Positive = Annotated[int, Field(ge=1, le=_MOST)]
+_Factor = Annotated[float, Field(le=_MOST, allow_inf_nan=False)]
 
 
 class _Group(BaseModel):
@@ -48,23 +51,17 @@ class MetadataSettings(_Group):
         description="paper_literal: title, terms (stop words included) and headings, without the lead.",
     )
     n_terms: int = Field(default=5, ge=0, le=50, description="Discriminative terms per document.")
-    alpha: float = Field(
+    alpha: _Factor = Field(
         default=0.3,
         ge=0,
-        le=_MOST,
-        allow_inf_nan=False,
         description="Decay of a term's score with the position of its first occurrence.",
     )
-    beta: float = Field(
+    beta: _Factor = Field(
         default=2.0,
         gt=0,
-        le=_MOST,
-        allow_inf_nan=False,
         description="Factor for terms that occur in a heading.",
     )
-    max_headings: int = Field(
-        default=12, ge=0, le=_MOST, description="Distinctive headings in the metadata text."
-    )
+    max_headings: _Count = Field(default=12, description="Distinctive headings in the metadata text.")
 
     def options(self) -> MetadataOptions:
         """As the metadata stage takes them."""
@@ -82,15 +79,9 @@ class IndexSettings(_Group):
         default=20_000, ge=0, le=1_000 * _MOST, description="Most vectors that auto searches exactly."
     )
     hnsw_m: int = Field(default=32, ge=2, le=512, description="hnswlib's M.")
-    hnsw_ef_construction: int = Field(
-        default=200, ge=1, le=_MOST, description="hnswlib's search width while building."
-    )
-    hnsw_ef_search: int = Field(
-        default=200, ge=1, le=_MOST, description="hnswlib's search width while searching."
-    )
-    keep_builds: int = Field(
-        default=3, ge=1, le=_MOST, description="Earlier builds that are kept for prime rollback."
-    )
+    hnsw_ef_construction: _Positive = Field(default=200, description="hnswlib's search width while building.")
+    hnsw_ef_search: _Positive = Field(default=200, description="hnswlib's search width while searching.")
+    keep_builds: _Positive = Field(default=3, description="Earlier builds that are kept for prime rollback.")
 
 
 class RetrievalSettings(_Group):
@@ -101,22 +92,20 @@ class RetrievalSettings(_Group):
         min_length=1,
         description="Rankings fused in stage 1.",
     )
-    arm_depth: int = Field(default=100, ge=1, le=_MOST, description="Documents that each arm contributes.")
-    rrf_k: int = Field(default=60, ge=1, le=_MOST, description="Constant of reciprocal rank fusion.")
-    n_candidates: int = Field(default=30, ge=1, le=_MOST, description="Documents handed to stage 2.")
+    arm_depth: _Positive = Field(default=100, description="Documents that each arm contributes.")
+    rrf_k: _Positive = Field(default=60, description="Constant of reciprocal rank fusion.")
+    n_candidates: _Positive = Field(default=30, description="Documents handed to stage 2.")
     scorer: Scorer | None = Field(
         default=None, description="late_interaction, cross_encoder or none. Default: as the profile says."
     )
-    rerank_budget: int = Field(
-        default=48, ge=0, le=_MOST, description="Sections scored in stage 2; 0 scores all of the candidates."
+    rerank_budget: _Count = Field(
+        default=48, description="Sections scored in stage 2; 0 scores all of the candidates."
     )
-    windows_per_section: int = Field(
+    windows_per_section: _Count = Field(
         default=4,
-        ge=0,
-        le=_MOST,
         description="Windows of a long section that late interaction scores, those that share most with the query; 0: all.",
     )
-    top_k: int = Field(default=5, ge=1, le=_MOST, description="Sections returned.")
+    top_k: _Positive = Field(default=5, description="Sections returned.")
 
 
 class Settings(BaseSettings):

@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from prime_pipeline.corpus.scan import ScanReport
-from prime_pipeline.errors import IndexCorrupt, IndexNotFound, StoreUnavailable
+from prime_pipeline.errors import IndexCorrupt, StoreUnavailable
 from prime_pipeline.indexes.builds import BuildPlan, Builds
+from prime_pipeline.indexes.vectors import ExactVectors
 from prime_pipeline.models.cross_encoder import CrossEncoderScorer
 from prime_pipeline.models.embedder import Embedder, SentenceTransformerEmbedder
 from prime_pipeline.progress import Progress, silent
+from prime_pipeline.refresh.evaluation import paper_literal_vectors
 from prime_pipeline.refresh.steps import BuildSteps, metadata_fingerprint
 from prime_pipeline.retrieval.retriever import Retriever
 from prime_pipeline.settings import Settings, load_settings
@@ -111,16 +113,18 @@ class Workspace:
             IndexNotFound, IndexCorrupt, IndexModelMismatch, SchemaMismatch: There is none that can be used.
         """
         builds, options = self.builds(variant), self.settings.retrieval_options
-        live = builds.live_id
-        if live is None:  # said before a model is loaded or a cache is made for it
-            raise IndexNotFound(builds.path(""))
-        folder = builds.path(live)
+        folder = builds.path(builds.served_id)  # raises before a model is loaded or a cache is made for it
         if not folder.is_dir():
             raise IndexCorrupt(folder, "the folder is missing")
         cross_encoder = (
             CrossEncoderScorer(self.settings.cross_encoder) if options.scorer == "cross_encoder" else None
         )
         return Retriever(folder, self.embedder, self.token_vectors, options, cross_encoder)
+
+    def paper_literal_vectors(self) -> ExactVectors:
+        """Vectors of the sealed documents' metadata as the PRIME paper has it, for comparisons."""
+        documents = self.store.load_all(read_seal(self.home.seal("raw")).documents)
+        return paper_literal_vectors(documents, self.embedder, self.embeddings, self.progress)
 
     def close(self) -> None:
         """Close the stores that were opened; one that is used again is opened again."""

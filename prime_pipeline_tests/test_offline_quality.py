@@ -9,8 +9,7 @@ import pytest
 from prime_pipeline.corpus.opening import open_corpus
 from prime_pipeline.corpus.scan import scan
 from prime_pipeline.datasets.queries import load_query_set
-from prime_pipeline.indexes.vectors import ExactVectors
-from prime_pipeline.refresh.evaluation import evaluate_build, paper_literal_vectors
+from prime_pipeline.refresh.evaluation import evaluate_build
 from prime_pipeline.retrieval.comparison import SYSTEMS
 from prime_pipeline.settings import load_settings
 from prime_pipeline.storage.seal import seal_corpus
@@ -23,17 +22,17 @@ def test_qasper_mini_reaches_its_targets(test_data: Path, tmp_path: Path) -> Non
     workspace = Workspace(load_settings({"home": tmp_path / "home", "corpus": location}))
     workspace.home.prepare()
     assert not scan(open_corpus(location), workspace.store).failed
-    sealed = seal_corpus(workspace.store, workspace.home.seal("raw"), location)
+    seal_corpus(workspace.store, workspace.home.seal("raw"), location)
     workspace.steps("offline").publish(keep=1)
-
-    def literal_vectors() -> ExactVectors:
-        documents = workspace.store.load_all(sealed.documents)
-        return paper_literal_vectors(documents, workspace.embedder, workspace.embeddings)
 
     with workspace.retriever() as retriever:
         assert retriever.manifest.n_documents == retriever.manifest.n_vectors == 50
         report = evaluate_build(
-            retriever, load_query_set(location), SYSTEMS, literal_vectors, workspace.home.measures
+            retriever,
+            load_query_set(location),
+            SYSTEMS,
+            workspace.paper_literal_vectors,
+            workspace.home.measures,
         )
     workspace.close()
     assert report.n_queries == 189

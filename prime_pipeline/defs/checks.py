@@ -1,12 +1,14 @@
 """Checks on what the assets have made; each looks at the stored thing itself."""
 
 from collections.abc import Sequence
-from typing import Any
+from contextlib import closing
+from pathlib import Path
 
 import dagster as dg
 import numpy as np
 
 from prime_pipeline.defs.corpus_assets import corpus_scan, raw_corpus
+from prime_pipeline.defs.index_assets import published_index_key
 from prime_pipeline.defs.report_assets import retrieval_runs
 from prime_pipeline.errors import PrimeError
 from prime_pipeline.indexes.builds import LEXICAL_FILE, METADATA_FILE, verify_build
@@ -17,14 +19,14 @@ from prime_pipeline.storage.metadata_file import MetadataFile
 from prime_pipeline.storage.seal import read_seal
 from prime_pipeline.workspace import Workspace
 
-_PUBLISHED = dg.AssetKey(["offline", "published_index"])
+_PUBLISHED = published_index_key("offline")
 _N_SAMPLED = 100
 
 
 @dg.asset_check(asset=corpus_scan)
 def every_source_is_readable(workspace: dg.ResourceParam[Workspace]) -> dg.AssetCheckResult:
     """No file or record failed. A warning only: the others are served, and the failed are tried again every time."""
-    failed = {e.source_path: e.failure for e in workspace.store.catalogue().values() if e.failure}
+    failed = workspace.store.failures()
     return dg.AssetCheckResult(
         passed=not failed,
         severity=dg.AssetCheckSeverity.WARN,
@@ -101,17 +103,16 @@ def measures_are_complete(workspace: dg.ResourceParam[Workspace]) -> dg.AssetChe
     return dg.AssetCheckResult(passed=not faults, metadata={"series": len(series), "faulty": len(faults)})
 
 
-def _part_ids(build: Any) -> dict[str, list[str]]:
-    lexical, metadata = LexicalIndex(build / LEXICAL_FILE), MetadataFile(build / METADATA_FILE)
-    try:
+def _part_ids(build: Path) -> dict[str, list[str]]:
+    with (
+        closing(LexicalIndex(build / LEXICAL_FILE)) as lexical,
+        closing(MetadataFile(build / METADATA_FILE)) as metadata,
+    ):
         return {
             "lexical": lexical.doc_ids,
             "metadata": metadata.doc_ids(),
             "vectors": VectorIndex(build).doc_ids,
         }
-    finally:
-        lexical.close()
-        metadata.close()
 
 
 def _spread(items: Sequence[tuple[str, str]], n: int) -> list[tuple[str, str]]:

@@ -15,6 +15,11 @@ class PublishConfig(dg.Config):
     republish: bool = Field(default=False, description="Publish a build even if prime rollback took it back.")
 
 
+def published_index_key(variant: str) -> dg.AssetKey:
+    """Key of the asset that publishes a variant."""
+    return dg.AssetKey([variant, "published_index"])
+
+
 def index_assets(variant: str, corpus: dg.AssetKey) -> list[dg.AssetsDefinition]:
     """Metadata, lexical index, vector index and their publication for one variant of the corpus."""
     metadata_key = dg.AssetKey([variant, "document_metadata"])
@@ -35,7 +40,7 @@ def index_assets(variant: str, corpus: dg.AssetKey) -> list[dg.AssetsDefinition]
         Terms are scored over the whole corpus, so one new document may move the terms of others a little: the number
         of changed texts is what has to be embedded again.
         """
-        with workspace.home.lock(f"index-{variant}"):
+        with workspace.home.index_lock(variant):
             return _result(workspace.steps(variant).synthesise_metadata())
 
     @dg.asset(
@@ -46,7 +51,7 @@ def index_assets(variant: str, corpus: dg.AssetKey) -> list[dg.AssetsDefinition]
 
         Where little changed, the index before is copied and brought up to date.
         """
-        with workspace.home.lock(f"index-{variant}"):
+        with workspace.home.index_lock(variant):
             return _result(workspace.steps(variant).build_lexical())
 
     @dg.asset(
@@ -59,11 +64,11 @@ def index_assets(variant: str, corpus: dg.AssetKey) -> list[dg.AssetsDefinition]
     )
     def vector_index(workspace: dg.ResourceParam[Workspace]) -> dg.MaterializeResult[None]:
         """One vector per document, of its metadata text. Texts embedded before come from the cache."""
-        with workspace.home.lock(f"index-{variant}"):
+        with workspace.home.index_lock(variant):
             return _result(workspace.steps(variant).build_vectors())
 
     @dg.asset(
-        key=dg.AssetKey([variant, "published_index"]),
+        key=published_index_key(variant),
         deps=[lexical_key, vector_key],
         kinds={"python"},
         group_name=variant,
@@ -78,7 +83,7 @@ def index_assets(variant: str, corpus: dg.AssetKey) -> list[dg.AssetsDefinition]
         Readers of the build before go on undisturbed; `prime rollback` returns to it.
         """
         keep = workspace.settings.index.keep_builds
-        with workspace.home.lock(f"index-{variant}"):
+        with workspace.home.index_lock(variant):
             outcome, publication = workspace.steps(variant).publish(
                 even_if_withdrawn=config.republish, keep=keep
             )

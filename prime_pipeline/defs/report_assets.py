@@ -3,11 +3,10 @@
 import dagster as dg
 
 from prime_pipeline.datasets.queries import load_query_set
-from prime_pipeline.indexes.vectors import ExactVectors
+from prime_pipeline.defs.index_assets import published_index_key
 from prime_pipeline.refresh.evaluation import (
     EvaluationReport,
     evaluate_build,
-    paper_literal_vectors,
     read_report,
 )
 from prime_pipeline.refresh.warehouse import DOCUMENTS, refresh_warehouse
@@ -15,7 +14,7 @@ from prime_pipeline.workspace import Workspace
 
 _GROUP = "reports"
 _OWNERS = ["team:search"]
-_PUBLISHED = dg.AssetKey(["offline", "published_index"])
+_PUBLISHED = published_index_key("offline")
 
 
 @dg.asset(group_name=_GROUP, deps=[_PUBLISHED], kinds={"python"}, owners=_OWNERS, code_version="1")
@@ -39,7 +38,7 @@ def retrieval_runs(workspace: dg.ResourceParam[Workspace]) -> dg.MaterializeResu
             retriever,
             query_set,
             workspace.settings.evaluate,
-            lambda: _literal_vectors(workspace),
+            workspace.paper_literal_vectors,
             workspace.home.measures,
             workspace.progress,
         )
@@ -78,11 +77,6 @@ def warehouse(workspace: dg.ResourceParam[Workspace]) -> dg.MaterializeResult[No
             "dagster/column_schema": schema,
         }
     )
-
-
-def _literal_vectors(workspace: Workspace) -> ExactVectors:
-    documents = workspace.store.load_all(workspace.plan("offline").corpus.documents)
-    return paper_literal_vectors(documents, workspace.embedder, workspace.embeddings, workspace.progress)
 
 
 def _measures(report: EvaluationReport) -> dict[str, dg.MetadataValue | int | float | str]:

@@ -158,6 +158,17 @@ class Builds:
         return history[-1]["build"] if history else None
 
     @property
+    def served_id(self) -> str:
+        """Id of the served build.
+
+        Raises:
+            IndexNotFound: None is.
+        """
+        if (live := self.live_id) is None:
+            raise IndexNotFound(self._folder)
+        return live
+
+    @property
     def live_path(self) -> Path | None:
         """Folder of the served build, if there is one that is whole enough to have a manifest."""
         live = self.live_id

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -209,11 +210,8 @@ def metadata_fingerprint(options: MetadataOptions) -> str:
 
 
 def _read_metadata(path: Path) -> list[DocumentMetadata]:
-    file = MetadataFile(path)
-    try:
+    with closing(MetadataFile(path)) as file:
         return list(file.documents())
-    finally:
-        file.close()
 
 
 def _lexical_counts(build: LexicalBuild) -> dict[str, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,8 +65,10 @@ def refresh_warehouse(
     )
     if warehouse_fingerprint(path) == wanted:
         return WarehouseOutcome({}, changed=False, seconds=time.monotonic() - started)
-    lexical, metadata = LexicalIndex(build / LEXICAL_FILE), MetadataFile(build / METADATA_FILE)
-    try:
+    with (
+        closing(LexicalIndex(build / LEXICAL_FILE)) as lexical,
+        closing(MetadataFile(build / METADATA_FILE)) as metadata,
+    ):
         tables = {
             "documents": (DOCUMENTS, _documents(catalogue)),
             "sections": (SECTIONS, _sections(lexical)),
@@ -73,9 +76,6 @@ def refresh_warehouse(
             "measures": (MEASURES, _measures(report)),
         }
         rows = publish_warehouse(path, tables, wanted)
-    finally:
-        lexical.close()
-        metadata.close()
     return WarehouseOutcome(rows, changed=True, seconds=time.monotonic() - started)
 
 

@@ -139,6 +139,10 @@ class DocumentStore:
         self._upsert(entry)
         return entry
 
+    def failures(self) -> dict[str, str]:
+        """Reason by source for everything that cannot be parsed now, in order of document id."""
+        return {e.source_path: e.failure for e in self.catalogue().values() if e.failure}
+
     def catalogue_entry(self, doc_id: str) -> CatalogueEntry | None:
         """The entry of one document, if there is one."""
         with self._catalogue.reading() as connection:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -100,6 +100,10 @@ class Home:
         """Remove temporary files that killed processes left beside what they were writing; returns how many."""
         folders = (self.root, self.root / "reports", self.root / "corpora", self.dagster)
         return sum(remove_leftovers(folder, older_than_s=GARBAGE_AGE_S) for folder in folders)
+
+    def index_lock(self, variant: str) -> AbstractContextManager[None]:
+        """The lock of whoever changes the builds of a variant."""
+        return self.lock(f"index-{variant}")
 
     @contextmanager
     def lock(self, name: str) -> Iterator[None]:
