@@ -7,7 +7,7 @@ stored.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 SectionKind = Literal["preamble", "section", "whole", "captions"]
@@ -46,6 +46,7 @@ class Section:
         headings: Headings inside the slice in order, its own first.
         start_line: 1-based first line in the source; None where the format has no lines.
         end_line: 1-based last line, inclusive.
+        rewritten: The body as restructuring left it; None where the raw body stands.
     """
 
     ordinal: int
@@ -57,11 +58,21 @@ class Section:
     headings: tuple[Heading, ...] = ()
     start_line: int | None = None
     end_line: int | None = None
+    rewritten: str | None = None
 
     @property
     def body(self) -> str:
         """The text behind front matter, title and heading, without surrounding blanks."""
         return self.text[self.body_start :].strip()
+
+    @property
+    def restructured_text(self) -> str:
+        """The text with the rewritten body in the place of the raw one, blanks around it kept; else the text."""
+        if self.rewritten is None:
+            return self.text
+        before, after = self.text[: self.body_start], self.text[self.body_start :]
+        blank = before + after[: len(after) - len(after.lstrip())]
+        return blank + self.rewritten + after[len(after.rstrip()) :]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +112,14 @@ class Document:
         return "" if self.title_origin == "file-name" else self.title
 
     @property
+    def restructured(self) -> Document:
+        """The document with every rewritten body in the place of the raw one; headings and lines are the raw ones."""
+        sections = tuple(
+            replace(section, text=section.restructured_text, rewritten=None) for section in self.sections
+        )
+        return replace(self, sections=sections)
+
+    @property
     def content_sections(self) -> tuple[Section, ...]:
         """The sections worth a search row: all but a preamble that holds nothing behind title and front matter."""
         return tuple(s for s in self.sections if s.kind != "preamble" or s.body)
@@ -109,6 +128,115 @@ class Document:
 def section_id(doc_id: str, ordinal: int) -> str:
     """The id of a section: document id and ordinal, never its heading (headings repeat and change)."""
     return f"{doc_id}#{ordinal}"
+
+
+OutcomeKind = Literal["accepted", "repaired", "patched", "unchanged", "routed", "raw", "deferred"]
+"""What became of a section in restructuring.
+
+``accepted``: the first rewrite passed the gate; ``repaired``: the second, which was told what was missing; ``patched``:
+raw sentences were appended to one; ``unchanged``: the rewriting left the text as it was; ``routed``: never asked for,
+since rewriting is known to harm such text; ``raw``: no rewrite passed, or the endpoint refuses the section; ``deferred``:
+raw for the time being, since the endpoint failed or the budget was spent: the next run tries again.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Why a rewrite cannot stand as it is, or why a section was not rewritten at all.
+
+    Attributes:
+        code: The reason, one of a fixed list, such as ``number_missing``.
+        detail: What exactly, for people and for the model that repairs it.
+        sources: Sentences of the raw text that hold what is missing; appending them heals it. Empty where nothing
+            can be appended.
+    """
+
+    code: str
+    detail: str
+    sources: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """What language model calls came to.
+
+    Attributes:
+        calls: Answered now, and paid.
+        cache_hits: Answers (and refusals) that were known already.
+        truncated: Paid calls whose answer was cut off.
+        prompt_tokens: Read in the paid calls.
+        completion_tokens: Generated in them.
+        estimated: Whether some of the tokens were counted here, because the endpoint did not say.
+    """
+
+    calls: int = 0
+    cache_hits: int = 0
+    truncated: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    estimated: bool = False
+
+    def __add__(self, other: Spending) -> Spending:
+        return Spending(
+            self.calls + other.calls,
+            self.cache_hits + other.cache_hits,
+            self.truncated + other.truncated,
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.estimated or other.estimated,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SectionOutcome:
+    """What restructuring made of one section.
+
+    Attributes:
+        ordinal: The section.
+        kind: See :data:`OutcomeKind`.
+        rewritten: The accepted body; None where the raw body stands.
+        findings: Why it was repaired, patched, routed, refused or deferred; empty for ``accepted``.
+        appended: Raw sentences that the patch appended.
+        refused: The last rewrite that was refused, for people to look at; None if there was none. It is never served.
+        spending: What it cost, in this run.
+    """
+
+    ordinal: int
+    kind: OutcomeKind
+    rewritten: str | None = None
+    findings: tuple[Finding, ...] = ()
+    appended: tuple[str, ...] = ()
+    refused: str | None = None
+    spending: Spending = Spending()
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentOutcome:
+    """What restructuring made of one document.
+
+    Attributes:
+        doc_id: The document.
+        sections: One outcome for each section of the document, in order.
+    """
+
+    doc_id: str
+    sections: tuple[SectionOutcome, ...]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether no section was put off."""
+        return all(section.kind != "deferred" for section in self.sections)
+
+    @property
+    def spending(self) -> Spending:
+        """Of all sections."""
+        return sum((section.spending for section in self.sections), Spending())
+
+    def applied_to(self, document: Document) -> Document:
+        """The document with the rewritten bodies beside the raw ones."""
+        rewritten = {outcome.ordinal: outcome.rewritten for outcome in self.sections}
+        sections = tuple(replace(s, rewritten=rewritten.get(s.ordinal)) for s in document.sections)
+        return replace(document, sections=sections)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +268,7 @@ class SectionHit:
         title: The document's title, for display.
         heading_path: From the outermost heading below the title to the section's own.
         text: The section's raw text.
+        restructured: The section's text after restructuring; None where the raw text stands.
         source_path: File below the corpus root.
         start_line: 1-based first line in that file; None where the format has no lines.
         end_line: 1-based last line, inclusive.
@@ -161,6 +290,7 @@ class SectionHit:
     stage1_rank: int
     arm_ranks: Mapping[str, int]
     signals: Mapping[str, float]
+    restructured: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

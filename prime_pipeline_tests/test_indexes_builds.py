@@ -15,6 +15,7 @@ from prime_pipeline.errors import IndexCorrupt, IndexNotFound, NoEarlierBuild, S
 from prime_pipeline.indexes.builds import (
     LEXICAL_FILE,
     METADATA_FILE,
+    SCHEMA_VERSION,
     BuildPlan,
     Builds,
     Publication,
@@ -299,7 +300,7 @@ def test_the_manifest_round_trips(builds: Builds) -> None:
     manifest = read_manifest(live)
     path = live / "manifest.json"
     stored = json.loads(path.read_text())
-    assert stored == {"schema_version": 1, **asdict(manifest)}
+    assert stored == {"schema_version": SCHEMA_VERSION, **asdict(manifest)}
     for damaged in ("", "[]", "7", "{}", '"text"', json.dumps({**stored, "unknown": 1})):
         path.write_text(damaged)
         with pytest.raises(IndexCorrupt, match="its manifest cannot be read"):

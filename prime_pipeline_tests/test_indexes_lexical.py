@@ -13,8 +13,14 @@ from pathlib import Path
 import pytest
 
 from prime_pipeline.errors import IndexCorrupt, SchemaMismatch, StoreUnavailable
-from prime_pipeline.indexes.lexical import LexicalBuild, LexicalIndex, build_lexical_index, match_expression
-from prime_pipeline.records import Document
+from prime_pipeline.indexes.lexical import (
+    LexicalBuild,
+    LexicalIndex,
+    LexicalSource,
+    build_lexical_index,
+    match_expression,
+)
+from prime_pipeline.records import Document, DocumentOutcome, SectionOutcome
 from prime_pipeline_tests.documents import make_document, sealed
 from prime_pipeline_tests.full_disk import file_size_limit
 
@@ -358,3 +364,61 @@ def test_a_full_disk_is_named_with_the_file(tmp_path: Path) -> None:
     with file_size_limit(4096), pytest.raises(StoreUnavailable, match=r"cannot use .*l\.sqlite \("):
         build(tmp_path / "l.sqlite", [make_document("a", "words")])
     assert list(tmp_path.glob("*.sqlite")) == []
+
+
+REWRITTEN = DocumentOutcome("d", (SectionOutcome(1, "accepted", "terse words"), SectionOutcome(2, "raw")))
+
+
+def restructured(body: str = "verbose prose") -> Document:
+    return replace(REWRITTEN, doc_id="d").applied_to(make_document("d", f"Head: {body}", "Other: plain"))
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("raw", {"verbose", "plain"}),
+        ("restructured", {"terse", "plain"}),
+        ("both", {"verbose", "terse", "plain"}),
+    ],
+)
+def test_the_source_says_which_text_is_found(
+    tmp_path: Path, source: LexicalSource, expected: set[str]
+) -> None:
+    document = restructured()
+    build_lexical_index(tmp_path / "i", sealed([document]).documents, lambda *_: document, source=source)
+    index = LexicalIndex(tmp_path / "i")
+    assert {word for word in ("verbose", "terse", "plain") if found(index, word)} == expected
+    assert {word for word in ("verbose", "terse", "plain") if sections_found(index, word)} == expected
+    stored = index.stored_section(0)
+    assert (stored.text, stored.rewritten) == ("## Head\nverbose prose", "terse words")
+    assert index.stored_section(1).rewritten is None
+
+
+@pytest.mark.parametrize("source", ["raw", "restructured", "both"])
+def test_rewritten_documents_are_taken_out_as_they_were_put_in(tmp_path: Path, source: LexicalSource) -> None:
+    others = [make_document(f"o{n}", "Head: filler text") for n in range(9)]
+    before, after = restructured(), make_document("d", "Head: new")
+
+    def build_of(name: str, document: Document, previous: Path | None) -> LexicalBuild:
+        by_id = {d.doc_id: d for d in [document, *others]}
+        versions = sealed(by_id.values()).documents
+        path = tmp_path / name
+        return build_lexical_index(path, versions, lambda d, _: by_id[d], source=source, previous=previous)
+
+    build_of("1", before, None)
+    assert build_of("2", after, tmp_path / "1").n_removed == 1
+    index = LexicalIndex(tmp_path / "2")
+    assert not any(found(index, word) or sections_found(index, word) for word in ("verbose", "terse"))
+    with sqlite3.connect(tmp_path / "2") as connection:
+        for table in ("documents_fts", "sections_fts"):
+            connection.execute(f"INSERT INTO {table} ({table}) VALUES ('integrity-check')")
+
+
+def test_an_index_of_another_source_is_not_brought_up_to_date(tmp_path: Path) -> None:
+    documents = {d.doc_id: d for d in [restructured(), *(make_document(f"o{n}", "x") for n in range(9))]}
+    versions = sealed(documents.values()).documents
+    build_lexical_index(tmp_path / "1", versions, lambda d, _: documents[d], source="raw")
+    again = build_lexical_index(
+        tmp_path / "2", versions, lambda d, _: documents[d], source="both", previous=tmp_path / "1"
+    )
+    assert again.n_written == 10

@@ -25,14 +25,14 @@ from prime_pipeline.errors import (
     StoreCorrupt,
     StoreUnavailable,
 )
-from prime_pipeline.indexes.lexical import LEXICAL_VERSION, LexicalIndex
+from prime_pipeline.indexes.lexical import LEXICAL_VERSION, LexicalIndex, LexicalSource
 from prime_pipeline.indexes.vectors import VECTORS_VERSION, VectorIndex, VectorOptions, check_vectors
 from prime_pipeline.storage.atomic import sync_directory, write_text
 from prime_pipeline.storage.fingerprint import file_fingerprint, fingerprint
 from prime_pipeline.storage.metadata_file import MetadataFile
 from prime_pipeline.storage.seal import SealedCorpus
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 METADATA_FILE = "metadata.sqlite"
 LEXICAL_FILE = "lexical.sqlite"
 MANIFEST_FILE = "manifest.json"
@@ -52,6 +52,9 @@ class BuildPlan:
         embedder_fingerprint: Hash of the model's files.
         profile: ``embedded`` or ``paper``; recorded, and no part of the id (the models are).
         vector_options: How vectors are searched.
+        lexical_source: Which text of rewritten sections BM25 sees.
+        restructuring: How sections were rewritten, for people; empty in ``offline``. What was made of them is in the
+            versions of the documents.
     """
 
     variant: str
@@ -61,6 +64,8 @@ class BuildPlan:
     embedder_fingerprint: str
     profile: str
     vector_options: VectorOptions
+    lexical_source: LexicalSource = "raw"
+    restructuring: str = ""
 
     @property
     def build_id(self) -> str:
@@ -72,6 +77,7 @@ class BuildPlan:
             "metadata": self.metadata_fingerprint,
             "embedder": self.embedder_fingerprint,
             "vectors": asdict(self.vector_options),
+            "lexical_source": self.lexical_source,
         }
         return fingerprint(determinants)[:16]
 
@@ -93,6 +99,8 @@ class Manifest:
         n_sections: Section rows.
         n_vectors: Vectors; one per document.
         vector_search: ``exact`` or ``hnsw``.
+        lexical_source: Which text of rewritten sections BM25 sees.
+        restructuring: How sections were rewritten; empty in ``offline``.
         ids_fingerprint: Hash of the sorted document ids.
         files: BLAKE2b-256 by file name.
     """
@@ -109,6 +117,8 @@ class Manifest:
     n_sections: int
     n_vectors: int
     vector_search: str
+    lexical_source: str
+    restructuring: str
     ids_fingerprint: str
     files: Mapping[str, str]
 
@@ -324,6 +334,8 @@ def describe_build(folder: Path, plan: BuildPlan) -> Manifest:
             n_sections=len(lexical.sections.rows),
             n_vectors=len(vectors.doc_ids),
             vector_search=vectors.search_method,
+            lexical_source=plan.lexical_source,
+            restructuring=plan.restructuring,
             ids_fingerprint=fingerprint(vectors.doc_ids),
             files={
                 p.name: file_fingerprint(p) for p in sorted(folder.glob("[!.]*")) if p.name != MANIFEST_FILE

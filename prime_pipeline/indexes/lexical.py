@@ -1,8 +1,8 @@
 """The lexical index: SQLite FTS5 with one row per document and one per section.
 
-The file holds everything a hit needs (raw section texts, headings, line ranges), so that a reader of an old build is
-not disturbed by what happens to the corpus. The FTS tables are contentless: what was indexed of a row is computed again
-from its raw text when the row is deleted, which is why a change of that computation must raise ``LEXICAL_VERSION``
+The file holds everything a hit needs (raw and rewritten section texts, headings, line ranges), so that a reader of an
+old build is not disturbed by what happens to the corpus. The FTS tables are contentless: what was indexed of a row is
+computed again from its stored texts when the row is deleted, which is why a change of that computation must raise ``LEXICAL_VERSION``
 (and why the file names the version of Unicode by which Python computed it).
 """
 
@@ -16,7 +16,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ from prime_pipeline.storage.sqlite import errors_as, open_finished
 from prime_pipeline.text.normal_form import lexical_form
 from prime_pipeline.text.words import cjk_share, lexical_words
 
-LEXICAL_VERSION = 1
+LEXICAL_VERSION = 2
 REBUILD_SHARE = 0.2
 """A larger share of changed documents makes a fresh build; below, a copy of the build before is brought up to date."""
 MAX_QUERY_WORDS = 1_000
@@ -37,16 +37,19 @@ MAX_QUERY_WORDS = 1_000
 CJK_WARNING_SHARE = 0.1
 """From this share of Chinese, Japanese or Korean letters on, the word-based index is warned about."""
 
-_ORIGIN = (LEXICAL_VERSION, unicodedata.unidata_version)
+LexicalSource = Literal["raw", "restructured", "both"]
+"""Which text of a section BM25 sees; without restructuring there is only the raw one. Rewriting costs lexical matches."""
+
+_Origin = tuple[int, str, str]
 _SCHEMA = """
-CREATE TABLE origin (lexical_version INTEGER NOT NULL, unicode_version TEXT NOT NULL);
+CREATE TABLE origin (lexical_version INTEGER NOT NULL, unicode_version TEXT NOT NULL, source TEXT NOT NULL);
 CREATE TABLE documents (
     document_row INTEGER PRIMARY KEY, doc_id TEXT NOT NULL UNIQUE, version TEXT NOT NULL, title TEXT NOT NULL,
     source_path TEXT NOT NULL
 );
 CREATE TABLE sections (
     section_row INTEGER PRIMARY KEY, document_row INTEGER NOT NULL, ordinal INTEGER NOT NULL, heading_path TEXT NOT NULL,
-    text TEXT NOT NULL, body_start INTEGER NOT NULL, start_line INTEGER, end_line INTEGER,
+    text TEXT NOT NULL, body_start INTEGER NOT NULL, start_line INTEGER, end_line INTEGER, rewritten TEXT,
     UNIQUE (document_row, ordinal)
 );
 CREATE VIRTUAL TABLE documents_fts USING fts5 (text, content = '', tokenize = 'porter unicode61 remove_diacritics 2');
@@ -88,6 +91,7 @@ def build_lexical_index(
     versions: Sequence[tuple[str, str]],
     load: Callable[[str, str], Document],
     *,
+    source: LexicalSource = "raw",
     previous: Path | None = None,
     progress: Progress = silent,
 ) -> LexicalBuild:
@@ -100,22 +104,23 @@ def build_lexical_index(
         target: The file to write; appears when it is complete.
         versions: (document id, content version), in order of id.
         load: Gives the document of an id and version.
-        previous: A lexical index, if there is one. One that is damaged or of another version is not used.
+        source: Which text of rewritten sections is indexed.
+        previous: A lexical index, if there is one. One that is damaged, or of another version or source, is not used.
         progress: Told of every document written.
 
     Raises:
         StoreUnavailable: The disk is full, or the folder cannot be written.
     """
-    kept = _kept_versions(previous, versions) if previous else None
+    kept = _kept_versions(previous, versions, source) if previous else None
     if previous is not None and kept is not None:
         try:
             with atomic_path(target) as temporary:
                 shutil.copyfile(previous, temporary)
-                return _bring_up_to_date(temporary, kept, versions, load, progress)
+                return _bring_up_to_date(temporary, kept, versions, load, source, progress)
         except (sqlite3.DatabaseError, ValueError):  # damaged after all: it shows where rows are taken out
             pass
     with errors_as(target, StoreUnavailable), atomic_path(target) as temporary:
-        return _bring_up_to_date(temporary, {}, versions, load, progress)
+        return _bring_up_to_date(temporary, {}, versions, load, source, progress)
 
 
 def _bring_up_to_date(
@@ -123,6 +128,7 @@ def _bring_up_to_date(
     kept: Mapping[str, str],
     versions: Sequence[tuple[str, str]],
     load: Callable[[str, str], Document],
+    source: LexicalSource,
     progress: Progress,
 ) -> LexicalBuild:
     """Make a file, empty or a copy of an earlier index, the index of these versions."""
@@ -131,9 +137,9 @@ def _bring_up_to_date(
         for pragma in ("journal_mode=OFF", "synchronous=OFF", "cache_size=-65536"):
             connection.execute(f"PRAGMA {pragma}")
         connection.execute("BEGIN")
-        n_removed = _remove_outdated(connection, kept) if kept else _create_tables(connection)
+        n_removed = _remove_outdated(connection, kept, source) if kept else _create_tables(connection, source)
         to_write = [(doc_id, version) for doc_id, version in versions if doc_id not in kept]
-        share = _write_documents(connection, to_write, load, progress)
+        share = _write_documents(connection, to_write, load, source, progress)
         connection.execute("COMMIT")
         n_documents, n_sections = _counts(connection)
     finally:
@@ -141,21 +147,23 @@ def _bring_up_to_date(
     return LexicalBuild(n_documents, n_sections, len(to_write), n_removed, share)
 
 
-def _create_tables(connection: sqlite3.Connection) -> int:
+def _create_tables(connection: sqlite3.Connection, source: LexicalSource) -> int:
     for statement in _SCHEMA.split(";\n"):
         connection.execute(statement)
-    connection.execute("INSERT INTO origin VALUES (?, ?)", _ORIGIN)
+    connection.execute("INSERT INTO origin VALUES (?, ?, ?)", _expected_origin(source))
     return 0
 
 
-def _kept_versions(previous: Path, versions: Sequence[tuple[str, str]]) -> dict[str, str] | None:
+def _kept_versions(
+    previous: Path, versions: Sequence[tuple[str, str]], source: LexicalSource
+) -> dict[str, str] | None:
     """Documents of the build before that can stay, or None where a fresh build is better."""
     try:
         connection = open_finished(previous, IndexCorrupt)
     except IndexCorrupt:
         return None
     try:
-        if _origin(connection) != _ORIGIN or not _is_sound(connection):
+        if _origin(connection) != _expected_origin(source) or not _is_sound(connection):
             return None
         before = dict(connection.execute("SELECT doc_id, version FROM documents"))
     except sqlite3.DatabaseError:
@@ -168,26 +176,31 @@ def _kept_versions(previous: Path, versions: Sequence[tuple[str, str]]) -> dict[
     return kept if kept and n_changes <= REBUILD_SHARE * len(before) else None
 
 
-def _origin(connection: sqlite3.Connection) -> tuple[int, str]:
-    lexical_version, unicode_version = connection.execute("SELECT * FROM origin").fetchone() or (0, "")
-    return lexical_version, unicode_version
+def _expected_origin(source: LexicalSource) -> _Origin:
+    return LEXICAL_VERSION, unicodedata.unidata_version, source
+
+
+def _origin(connection: sqlite3.Connection) -> _Origin:
+    found = connection.execute("SELECT * FROM origin").fetchone() or (0,)
+    return (*found, "", "")[:3]
 
 
 def _is_sound(connection: sqlite3.Connection) -> bool:
     return bool(connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",))
 
 
-def _remove_outdated(connection: sqlite3.Connection, kept: Mapping[str, str]) -> int:
+def _remove_outdated(connection: sqlite3.Connection, kept: Mapping[str, str], source: LexicalSource) -> int:
     rows = connection.execute("SELECT document_row, doc_id, title FROM documents").fetchall()
     outdated = [(row, title) for row, doc_id, title in rows if doc_id not in kept]
     for document_row, title in outdated:
         sections = connection.execute(
-            "SELECT section_row, heading_path, text, body_start FROM sections WHERE document_row = ? ORDER BY ordinal",
+            "SELECT section_row, heading_path, text, body_start, rewritten FROM sections WHERE document_row = ?"
+            " ORDER BY ordinal",
             (document_row,),
         ).fetchall()
         delete = "INSERT INTO {0} ({0}, rowid, text) VALUES ('delete', ?, ?)"
-        bodies = [text[body_start:] for _, _, text, body_start in sections]
-        headings = [json.loads(path) for _, path, _, _ in sections]
+        bodies = [_indexed_body(text[start:], rewritten, source) for _, _, text, start, rewritten in sections]
+        headings = [json.loads(path) for _, path, *_ in sections]
         connection.execute(
             delete.format("documents_fts"), (document_row, _document_text(title, headings, bodies))
         )
@@ -204,6 +217,7 @@ def _write_documents(
     connection: sqlite3.Connection,
     versions: Sequence[tuple[str, str]],
     load: Callable[[str, str], Document],
+    source: LexicalSource,
     progress: Progress,
 ) -> float:
     """Write documents; returns the share of CJK letters in them."""
@@ -211,20 +225,22 @@ def _write_documents(
     for position, (doc_id, version) in enumerate(versions, start=1):
         document = load(doc_id, version)
         text = document.text
-        _write_document(connection, document, version)
+        _write_document(connection, document, version, source)
         n_cjk += cjk_share(text) * len(text)
         n_characters += len(text)
         progress("lexical index", position, len(versions))
     return n_cjk / n_characters if n_characters else 0.0
 
 
-def _write_document(connection: sqlite3.Connection, document: Document, version: str) -> None:
+def _write_document(
+    connection: sqlite3.Connection, document: Document, version: str, source: LexicalSource
+) -> None:
     sections = document.content_sections
     document_row = connection.execute(
         "INSERT INTO documents (doc_id, version, title, source_path) VALUES (?, ?, ?, ?)",
         (document.doc_id, version, document.title, document.source_path),
     ).lastrowid
-    bodies = [section.text[section.body_start :] for section in sections]
+    bodies = [_indexed_body(s.text[s.body_start :], s.rewritten, source) for s in sections]
     headings = [section.heading_path for section in sections]
     connection.execute(
         "INSERT INTO documents_fts (rowid, text) VALUES (?, ?)",
@@ -232,8 +248,8 @@ def _write_document(connection: sqlite3.Connection, document: Document, version:
     )
     for section, body in zip(sections, bodies, strict=True):
         section_row = connection.execute(
-            "INSERT INTO sections (document_row, ordinal, heading_path, text, body_start, start_line, end_line)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO sections (document_row, ordinal, heading_path, text, body_start, start_line, end_line,"
+            " rewritten) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 document_row,
                 section.ordinal,
@@ -242,10 +258,17 @@ def _write_document(connection: sqlite3.Connection, document: Document, version:
                 section.body_start,
                 section.start_line,
                 section.end_line,
+                section.rewritten,
             ),
         ).lastrowid
         text = _section_text(document.title, section.heading_path, body)
         connection.execute("INSERT INTO sections_fts (rowid, text) VALUES (?, ?)", (section_row, text))
+
+
+def _indexed_body(body: str, rewritten: str | None, source: LexicalSource) -> str:
+    if rewritten is None or source == "raw":
+        return body
+    return rewritten if source == "restructured" else f"{body}\n{rewritten}"
 
 
 def _section_text(title: str, heading_path: Iterable[str], body: str) -> str:
@@ -306,6 +329,7 @@ class StoredSection:
         source_path: File below the corpus root.
         start_line: 1-based, or None.
         end_line: 1-based, inclusive, or None.
+        rewritten: The body as restructuring left it; None where the raw body stands.
     """
 
     doc_id: str
@@ -317,6 +341,7 @@ class StoredSection:
     source_path: str
     start_line: int | None
     end_line: int | None
+    rewritten: str | None = None
 
 
 class LexicalIndex:
@@ -363,8 +388,8 @@ class LexicalIndex:
     def stored_section(self, position: int) -> StoredSection:
         """The section at a position of :attr:`sections`."""
         query = (
-            "SELECT doc_id, ordinal, title, heading_path, text, body_start, source_path, start_line, end_line"
-            " FROM sections JOIN documents USING (document_row) WHERE section_row = ?"
+            "SELECT doc_id, ordinal, title, heading_path, text, body_start, source_path, start_line, end_line,"
+            " rewritten FROM sections JOIN documents USING (document_row) WHERE section_row = ?"
         )
         (row,) = self._rows(query, int(self.sections.rows[position]))
         doc_id, ordinal, title, heading_path, *rest = row

@@ -66,7 +66,7 @@ class BuildSteps:
     Args:
         plan: Which build.
         builds: Where builds lie; the caller holds its lock while a step runs.
-        store: Whence documents come.
+        store: Whence documents come, with rewritten sections in ``full``.
         embedder: Encodes metadata texts and cuts them to its window.
         embeddings: Cache of vectors.
         metadata_options: How metadata is synthesised; the plan carries its fingerprint.
@@ -94,7 +94,9 @@ class BuildSteps:
             return self._unchanged(started)
         documents = self.plan.corpus.documents
         result = synthesise(
-            self._counted(self.store.load_all(documents)), self.metadata_options, self.embedder.tokenizer
+            (document.restructured for document in self._counted(self.store.load_all(documents))),
+            self.metadata_options,
+            self.embedder.tokenizer,
         )
         write_metadata(target, result.metadata, result.document_frequencies)
         counts = {
@@ -115,6 +117,7 @@ class BuildSteps:
             target,
             self.plan.corpus.documents,
             self._load,
+            source=self.plan.lexical_source,
             previous=previous / LEXICAL_FILE if previous else None,
             progress=self.progress,
         )

@@ -7,6 +7,7 @@ from typing import Literal
 
 Arm = Literal["document_bm25", "section_bm25", "metadata_vector"]
 Scorer = Literal["late_interaction", "cross_encoder", "none"]
+SectionText = Literal["raw", "restructured"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,7 @@ class RetrievalOptions:
         windows_per_section: The most windows of a section that late interaction scores; 0 for all. Fixed when a
             retriever is opened.
         top_k: Sections returned; the paper's 5.
+        section_text: What the scorer reads of a rewritten section; the paper's full mode scores the rewritten text.
     """
 
     arms: tuple[Arm, ...] = ("document_bm25", "section_bm25", "metadata_vector")
@@ -35,6 +37,7 @@ class RetrievalOptions:
     rerank_budget: int = 48
     windows_per_section: int = 4
     top_k: int = 5
+    section_text: SectionText = "restructured"
 
     def paper_literal(self) -> RetrievalOptions:
         """These options with the paper's two arms."""

@@ -10,7 +10,7 @@ from typing import Self
 
 from prime_pipeline.errors import IndexModelMismatch
 from prime_pipeline.indexes.builds import LEXICAL_FILE, METADATA_FILE, Manifest, verify_build
-from prime_pipeline.indexes.lexical import LexicalIndex
+from prime_pipeline.indexes.lexical import LexicalIndex, StoredSection
 from prime_pipeline.indexes.vectors import VectorIndex, VectorSearch
 from prime_pipeline.models.cross_encoder import CrossEncoderScorer
 from prime_pipeline.models.embedder import Embedder
@@ -191,7 +191,9 @@ class Retriever:
                 f"scorer {options.scorer!r} is not loaded: open the retriever with a cross_encoder"
             )
         budget = options.rerank_budget and max(options.rerank_budget, top_k)
-        return rerank_sections(query, self._lexical, candidates, scorer, options.n_candidates, budget)
+        return rerank_sections(
+            query, self._lexical, candidates, scorer, options.n_candidates, budget, options.section_text
+        )
 
 
 def _encodable(query: str) -> str:
@@ -215,4 +217,10 @@ def _hit(rank: int, scored: ScoredSection, stage1_rank: int, candidates: Candida
         stage1_rank=stage1_rank,
         arm_ranks=candidates.arm_ranks(section.doc_id),
         signals=scored.signals,
+        restructured=None if section.rewritten is None else _restructured_text(section),
     )
+
+
+def _restructured_text(section: StoredSection) -> str:
+    """The section with its heading line and the rewritten body."""
+    return "\n\n".join(filter(None, [section.text[: section.body_start].strip(), section.rewritten]))

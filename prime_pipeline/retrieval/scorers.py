@@ -28,9 +28,9 @@ IdfLookup = Callable[[Iterable[str]], Mapping[str, float]]
 
 
 def scoring_text(section: StoredSection) -> str:
-    """What a scorer reads of a section: its heading path and its text."""
+    """What a scorer reads of a section: its heading path and its body, the rewritten one if the section has one."""
     heading = " > ".join(section.heading_path)
-    body = section.text[section.body_start :].strip()
+    body = section.text[section.body_start :].strip() if section.rewritten is None else section.rewritten
     return f"{heading}\n{body}" if heading else body
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from prime_pipeline.indexes.lexical import LexicalIndex, StoredSection
+from prime_pipeline.retrieval.options import SectionText
 from prime_pipeline.retrieval.stage1 import Candidates
 
 _ROUNDING = 1e-6
@@ -78,12 +79,17 @@ def rerank_sections(
     scorer: SectionScorer,
     n_candidates: int,
     budget: int,
+    section_text: SectionText = "restructured",
 ) -> list[ScoredSection]:
-    """The first ``budget`` sections of the cheap order (0: all) by the scorer; ties by document id and ordinal."""
+    """The first ``budget`` sections of the cheap order (0: all) by the scorer; ties by document id and ordinal.
+
+    With ``section_text="raw"`` the scorer sees sections as if they had not been rewritten.
+    """
     ordered = cheap_order(lexical, candidates, n_candidates)[: budget or None]
     sections = [lexical.stored_section(position) for position, _ in ordered]
     lexical_scores = np.array([score for _, score in ordered])
-    own_scores = scorer.score(query, sections)
+    seen = [replace(s, rewritten=None) for s in sections] if section_text == "raw" else sections
+    own_scores = scorer.score(query, seen)
     scores = own_scores
     if scorer.adds_lexical_score:
         scores = z_normalised(lexical_scores) + z_normalised(own_scores)

@@ -49,6 +49,7 @@ def document_bytes(document: Document, version: str) -> bytes:
 
 
 def _encode_section(section: Section) -> dict[str, Any]:
+    rewritten = {} if section.rewritten is None else {"rewritten": section.rewritten}
     return {
         "ordinal": section.ordinal,
         "kind": section.kind,
@@ -58,6 +59,7 @@ def _encode_section(section: Section) -> dict[str, Any]:
         "body_start": section.body_start,
         "headings": [[h.level, h.text, h.line] for h in section.headings],
         "lines": [section.start_line, section.end_line],
+        **rewritten,  # absent from a raw document, whose version is a hash of this
     }
 
 
@@ -73,4 +75,5 @@ def _decode_section(data: dict[str, Any]) -> Section:
         headings=tuple(Heading(*heading) for heading in data["headings"]),
         start_line=start_line,
         end_line=end_line,
+        rewritten=data.get("rewritten"),
     )

@@ -41,7 +41,8 @@ class CatalogueEntry:
         doc_id: The document.
         partition_key: Its name as a Dagster partition.
         source_path: The file (and record) it came from.
-        source_fingerprint: Hash of the bytes it was parsed from; None if it was never parsed.
+        source_fingerprint: Hash of what it was made from (the bytes that were parsed, say); None if it is to be made
+            again.
         version: Content version of the stored document; None if it was never parsed.
         title: For display.
         n_sections: Sections worth a search row.
@@ -95,8 +96,8 @@ class DocumentStore:
             rows = connection.execute(f"SELECT {_COLUMNS} FROM documents ORDER BY doc_id").fetchall()  # noqa: S608
         return {row[0]: CatalogueEntry(*row) for row in rows}
 
-    def put(self, document: Document, partition_key: str, source_fingerprint: str) -> CatalogueEntry:
-        """Store a document; returns once it is durable.
+    def put(self, document: Document, partition_key: str, source_fingerprint: str | None) -> CatalogueEntry:
+        """Store a document; returns once it is durable. Without a source fingerprint it will be made again.
 
         Raises:
             DocumentError: The document holds half of a surrogate pair.

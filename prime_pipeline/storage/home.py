@@ -49,6 +49,20 @@ class Home:
         """One JSON file per parsed document, and the catalogue of them."""
         return self.root / "documents"
 
+    def restructured(self, strategy: str) -> Path:
+        """Restructured documents by one strategy, named by its fingerprint."""
+        return self.root / "restructured" / strategy
+
+    @property
+    def ledger(self) -> Path:
+        """What every run spent on language models."""
+        return self.root / "ledger.sqlite"
+
+    @property
+    def llm_cache(self) -> Path:
+        """Cache of language model replies, by content, and the verdicts on them."""
+        return self.cache_root / "cache" / "llm.sqlite"
+
     @property
     def embeddings(self) -> Path:
         """Cache of embedding vectors, by model and text."""
@@ -64,7 +78,7 @@ class Home:
         return self.root / "indexes" / variant
 
     def seal(self, name: str) -> Path:
-        """The sealed list of documents and versions of ``raw`` or ``restructured``."""
+        """The sealed list of documents and versions: ``raw``, or ``restructured-<strategy>``."""
         return self.root / "corpora" / f"{name}.json"
 
     @property
@@ -72,10 +86,14 @@ class Home:
         """The published DuckDB snapshot."""
         return self.root / "warehouse.duckdb"
 
+    def measures(self, variant: str) -> Path:
+        """The measures of the last evaluation of a variant."""
+        return self.root / "reports" / f"measures-{variant}.json"
+
     @property
-    def measures(self) -> Path:
-        """The measures of the last evaluation."""
-        return self.root / "reports" / "measures.json"
+    def diffs(self) -> Path:
+        """A page per restructured document: raw beside restructured text, with verdicts."""
+        return self.root / "reports" / "restructured"
 
     @property
     def settings_file(self) -> Path:

@@ -1,0 +1,117 @@
+"""The ledger: what every run spent on language models, document by document, and what was expected before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass, fields
+from pathlib import Path
+
+from prime_pipeline.records import Spending
+from prime_pipeline.storage.sqlite import SharedDatabase
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS runs (
+    run_id TEXT PRIMARY KEY, started_at TEXT NOT NULL, strategy TEXT NOT NULL, label TEXT NOT NULL,
+    expected_calls INTEGER, expected_prompt_tokens INTEGER, expected_completion_tokens INTEGER
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS spending (
+    run_id TEXT NOT NULL, doc_id TEXT NOT NULL, calls INTEGER NOT NULL, cache_hits INTEGER NOT NULL,
+    truncated INTEGER NOT NULL, prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL,
+    estimated INTEGER NOT NULL, cost REAL, PRIMARY KEY (run_id, doc_id)
+) WITHOUT ROWID;
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerRun:
+    """A run of restructuring.
+
+    Attributes:
+        run_id: Unique.
+        started_at: ISO 8601, UTC.
+        strategy: Fingerprint of the strategy.
+        label: The strategy for people.
+        expected_calls: Before the run; None where nothing was estimated.
+        expected_prompt_tokens: Likewise.
+        expected_completion_tokens: Likewise.
+    """
+
+    run_id: str
+    started_at: str
+    strategy: str
+    label: str
+    expected_calls: int | None
+    expected_prompt_tokens: int | None
+    expected_completion_tokens: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerLine:
+    """What one run spent on one document; ``cost`` is None without a price."""
+
+    run_id: str
+    doc_id: str
+    spending: Spending
+    cost: float | None
+
+
+class Ledger:
+    """Runs and their spending, for any number of processes.
+
+    Args:
+        path: The SQLite file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._database = SharedDatabase(path, _SCHEMA, 1)
+
+    def open_run(self, run: LedgerRun) -> None:
+        """Note that a run begins, and what is expected of it."""
+        marks = ", ".join("?" * len(fields(LedgerRun)))
+        with self._database.writing() as connection:
+            connection.execute(f"INSERT OR REPLACE INTO runs VALUES ({marks})", astuple(run))  # noqa: S608
+
+    def add(self, line: LedgerLine) -> None:
+        """Note what a run spent on a document, once."""
+        s = line.spending
+        row = (
+            line.run_id,
+            line.doc_id,
+            s.calls,
+            s.cache_hits,
+            s.truncated,
+            s.prompt_tokens,
+            s.completion_tokens,
+            int(s.estimated),
+            line.cost,
+        )
+        with self._database.writing() as connection:
+            connection.execute("INSERT OR REPLACE INTO spending VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+
+    def runs(self) -> list[LedgerRun]:
+        """All runs, oldest first."""
+        with self._database.reading() as connection:
+            rows = connection.execute("SELECT * FROM runs ORDER BY started_at, run_id").fetchall()
+        return [LedgerRun(*row) for row in rows]
+
+    def lines(self) -> list[LedgerLine]:
+        """All spending, in order of run and document."""
+        with self._database.reading() as connection:
+            rows = connection.execute("SELECT * FROM spending ORDER BY run_id, doc_id").fetchall()
+        return [
+            LedgerLine(
+                run_id, doc_id, Spending(calls, hits, truncated, read, generated, bool(estimated)), cost
+            )
+            for run_id, doc_id, calls, hits, truncated, read, generated, estimated, cost in rows
+        ]
+
+    def totals(self) -> Mapping[str, Spending]:
+        """Spending by run."""
+        totals: dict[str, Spending] = {}
+        for line in self.lines():
+            totals[line.run_id] = totals.get(line.run_id, Spending()) + line.spending
+        return totals
+
+    def close(self) -> None:
+        """Close the file."""
+        self._database.close()
