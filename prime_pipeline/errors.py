@@ -168,6 +168,20 @@ class ModelFilesChanged(ModelError):
         )
 
 
+# --- restructuring ------------------------------------------------------------------------------------------------
+
+
+class DocumentNotRestructured(PrimeError):
+    """There is no restructured document of that name."""
+
+    def __init__(self, name: str, similar: list[str]) -> None:
+        meant = f"; similar ones: {', '.join(similar)}" if similar else ""
+        super().__init__(
+            f'no restructured document {name!r}: restructuring runs in a refresh with mode = "full", and ids are paths '
+            f"below the corpus{meant}"
+        )
+
+
 # --- language models ----------------------------------------------------------------------------------------------
 
 
@@ -179,7 +193,8 @@ class RequestRefused(LanguageModelError):
     """The endpoint will never answer this request; others it may.
 
     Attributes:
-        code: ``context_length``, ``content_filter`` or ``bad_request``.
+        code: ``context_length``, ``content_filter``, ``bad_request``, or ``truncated`` for an answer that did not
+            fit into ``max_tokens``.
         reason: What the endpoint said.
     """
 
@@ -205,6 +220,25 @@ class EndpointUnavailable(LanguageModelError):
         super().__init__(
             f"endpoint {base_url} did not answer within {deadline_s:.0f} s and {n_attempts} attempts (last: {reason}): "
             "see that it runs, or try later; what was answered is kept"
+        )
+
+
+class BudgetSpent(LanguageModelError):
+    """The next call could cost more than this run may still spend."""
+
+    def __init__(self, spent: str, limit: str) -> None:
+        super().__init__(
+            f"{spent} of {limit} are spent, and the next call could go beyond: what was answered is kept; run again, "
+            "or raise the limit, to go on"
+        )
+
+
+class ChatClosed(LanguageModelError):
+    """Somebody ended the run while this call was waiting or under way."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the run was ended before this request was answered: run again, what was answered is kept"
         )
 
 

@@ -8,60 +8,20 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from pytest_httpserver import HTTPServer
-from werkzeug import Request, Response
+from werkzeug import Response
 
-from prime_pipeline.errors import EndpointUnavailable, EndpointUnusable, RequestRefused
-from prime_pipeline.llm.chat import ChatRequest
+from prime_pipeline.errors import ChatClosed, EndpointUnavailable, EndpointUnusable, RequestRefused
+from prime_pipeline.llm.chat import ChatRequest, Usage
 from prime_pipeline.llm.client import ChatClient
 from prime_pipeline.llm.limiter import ConcurrencyLimiter
+from prime_pipeline_tests.chat_endpoint import Endpoint, answer, fault
 
 KEY = "sk-secret-4711"
-
-
-def answer(
-    text: str | None = "fine", finish: str | None = "stop", usage: dict[str, int] | None = None
-) -> dict[str, Any]:
-    return {
-        "id": "1",
-        "object": "chat.completion",
-        "created": 1,
-        "model": "m",
-        "choices": [{"index": 0, "finish_reason": finish, "message": {"role": "assistant", "content": text}}],
-        "usage": usage
-        if usage is not None
-        else {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10},
-    }
-
-
-class Endpoint:
-    """Plays a script of answers, then repeats the last one."""
-
-    def __init__(self, server: HTTPServer) -> None:
-        self.server = server
-        self.requests: list[dict[str, Any]] = []
-        self.script: list[Callable[[], Response]] = []
-        self._lock = threading.Lock()
-        server.expect_request("/v1/chat/completions", method="POST").respond_with_handler(self._handle)
-
-    def plays(self, *steps: dict[str, Any] | tuple[int, dict[str, Any], dict[str, str]]) -> None:
-        for step in steps:
-            status, body, headers = step if isinstance(step, tuple) else (200, step, {})
-            self.script.append(
-                lambda status=status, body=body, headers=headers: Response(  # type: ignore[misc]
-                    json.dumps(body), status, headers, content_type="application/json"
-                )
-            )
-
-    def _handle(self, request: Request) -> Response:
-        with self._lock:
-            self.requests.append(json.loads(request.get_data()))
-            step = self.script[min(len(self.requests), len(self.script)) - 1]
-        return step()
 
 
 @pytest.fixture
@@ -74,7 +34,7 @@ def client(endpoint: Endpoint, waits: list[float] | None = None, **options: Any)
     limiter = options.pop("limiter", None) or ConcurrencyLimiter(4)
     pauses = [] if waits is None else waits
     return ChatClient(
-        endpoint.server.url_for("/v1"),
+        endpoint.url,
         KEY,
         limiter,
         lambda text: len(text.split()),
@@ -85,16 +45,6 @@ def client(endpoint: Endpoint, waits: list[float] | None = None, **options: Any)
 
 def request(user: str = "text", **options: Any) -> ChatRequest:
     return ChatRequest("http://x", "m", "be good", user, "v1", 100, **options)
-
-
-def fault(
-    status: int, message: str = "no", code: str | None = None, **headers: str
-) -> tuple[int, dict[str, Any], dict[str, str]]:
-    return (
-        status,
-        {"error": {"message": message, "code": code}},
-        {k.replace("_", "-"): v for k, v in headers.items()},
-    )
 
 
 def test_an_answer_with_its_usage(endpoint: Endpoint) -> None:
@@ -128,7 +78,7 @@ def test_a_429_waits_as_long_as_the_endpoint_asks(endpoint: Endpoint) -> None:
         clock[0] += seconds
 
     limiter = ConcurrencyLimiter(4, clock=lambda: clock[0])
-    asking = ChatClient(endpoint.server.url_for("/v1"), KEY, limiter, len, sleep=sleep)
+    asking = ChatClient(endpoint.url, KEY, limiter, len, sleep=sleep)
     assert asking.complete(request()).text == "fine"
     assert waits[0] >= 2.0
     assert 27.0 <= waits[1] <= 40.0
@@ -229,6 +179,17 @@ def test_the_deadline_ends_the_attempts(endpoint: Endpoint) -> None:
         client(endpoint, deadline_s=60.0).complete(request())
 
 
+def test_waiting_for_leave_does_not_count_against_the_deadline(endpoint: Endpoint) -> None:
+    endpoint.plays(fault(503), answer())
+    limiter = ConcurrencyLimiter(1)
+    asking = client(endpoint, limiter=limiter, deadline_s=1.5)
+    with ThreadPoolExecutor(1) as pool:
+        with limiter.call():
+            call = pool.submit(asking.complete, request())
+            time.sleep(2.0)
+        assert call.result(30).text == "fine"
+
+
 def test_a_socket_that_never_answers_times_out() -> None:
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
@@ -270,3 +231,60 @@ def test_no_more_calls_at_once_than_the_limit(endpoint: Endpoint) -> None:
         replies = list(pool.map(lambda i: asking.complete(request(f"{i}")), range(24)))
     assert {reply.text for reply in replies} == {"fine"}
     assert 1 < most <= 3
+
+
+def test_every_answer_is_reported_since_each_is_paid(endpoint: Endpoint) -> None:
+    endpoint.plays(answer(""), fault(503), answer("half", finish="insufficient_system_resource"), answer())
+    paid: list[Usage] = []
+    assert client(endpoint).complete(request(), paid.append).text == "fine"
+    assert [usage.prompt_tokens for usage in paid] == [7, 7, 7]
+
+
+def test_useless_answers_are_not_paid_for_ever(endpoint: Endpoint) -> None:
+    endpoint.plays(answer(""))
+    with pytest.raises(EndpointUnavailable, match="empty answer"):
+        client(endpoint).complete(request())
+    assert len(endpoint.requests) == 3
+
+
+def test_close_wakes_a_call_that_waits_to_be_tried_again(endpoint: Endpoint) -> None:
+    endpoint.plays(fault(429, Retry_After="300"))
+    asking = ChatClient(endpoint.url, KEY, ConcurrencyLimiter(2), len)
+    with ThreadPoolExecutor(2) as pool:
+        calls = [pool.submit(asking.complete, request(f"{i}")) for i in range(2)]
+        wait_for(lambda: len(endpoint.requests) > 0)
+        time.sleep(0.2)
+        assert_ends_soon(asking, calls)
+
+
+def test_close_cuts_a_call_that_waits_for_its_answer_and_wakes_one_that_waits_for_leave(
+    endpoint: Endpoint,
+) -> None:
+    end = threading.Event()
+    endpoint.responds(lambda body: answer(f"{end.wait(60)}"))
+    asking = ChatClient(endpoint.url, KEY, ConcurrencyLimiter(1), len)
+    with ThreadPoolExecutor(2) as pool:
+        calls = [pool.submit(asking.complete, request(f"{i}")) for i in range(2)]
+        wait_for(lambda: len(endpoint.requests) > 0)
+        time.sleep(0.2)
+        assert_ends_soon(asking, calls)
+    end.set()
+    with pytest.raises(ChatClosed):
+        asking.complete(request())
+    assert len(endpoint.requests) == 1
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    deadline_s = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline_s
+        time.sleep(0.01)
+
+
+def assert_ends_soon(asking: ChatClient, calls: list[Future[Any]]) -> None:
+    started = time.monotonic()
+    asking.close()
+    for call in calls:
+        with pytest.raises(ChatClosed):
+            call.result(10)
+    assert time.monotonic() - started < 5

@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from prime_pipeline.errors import ChatClosed
 from prime_pipeline.llm.limiter import ConcurrencyLimiter
 
 
@@ -68,3 +69,24 @@ def test_leave_comes_back_when_a_call_fails() -> None:
 def test_a_limit_of_nothing_is_refused() -> None:
     with pytest.raises(ValueError, match="1 or more"):
         ConcurrencyLimiter(0)
+
+
+def test_close_wakes_who_waits_and_turns_away_who_comes_later() -> None:
+    limiter = ConcurrencyLimiter(1)
+    with limiter.call() as permit:
+        limiter.refused(permit, 300.0)
+    turned_away = threading.Event()
+
+    def worker() -> None:
+        with pytest.raises(ChatClosed), limiter.call():
+            pass
+        turned_away.set()
+
+    thread = threading.Thread(target=worker)
+    thread.start()
+    assert not turned_away.wait(0.05)
+    limiter.close()
+    assert turned_away.wait(5)
+    thread.join()
+    with pytest.raises(ChatClosed), limiter.call():
+        pass

@@ -57,6 +57,14 @@ def test_what_needs_no_call_any_more(cache: ReplyCache) -> None:
     assert cache.cached_keys([]) == set()
 
 
+def test_the_mean_time_of_a_model(cache: ReplyCache) -> None:
+    assert cache.mean_seconds("m") is None
+    cache.keep_reply("a", "m", replace(REPLY, seconds=1.0))
+    cache.keep_reply("b", "m", replace(REPLY, seconds=2.0))
+    cache.keep_reply("c", "other", replace(REPLY, seconds=9.0))
+    assert cache.mean_seconds("m") == 1.5
+
+
 def test_every_field_of_a_request_changes_its_key() -> None:
     changes = {
         "base_url": "x",

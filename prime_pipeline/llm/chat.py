@@ -70,7 +70,7 @@ class Reply:
     Attributes:
         text: Without a leading think block and without a fence around all of it.
         finish: ``length``: the answer was cut at ``max_tokens``; such a reply is paid for and never cached.
-        usage: Of all calls that led here, failed ones included as far as the endpoint told.
+        usage: Of the call that succeeded.
         seconds: Wall time of the call that succeeded.
     """
 

@@ -6,13 +6,15 @@ stays in here: it is in no request record, no error and no log.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from prime_pipeline.errors import EndpointUnavailable, EndpointUnusable, RequestRefused
+from prime_pipeline.errors import ChatClosed, EndpointUnavailable, EndpointUnusable, RequestRefused
 from prime_pipeline.llm.chat import ChatRequest, Finish, Reply, Usage
 from prime_pipeline.llm.cleaning import cleaned
+from prime_pipeline.llm.connections import Connections
 from prime_pipeline.llm.failures import Failure, Refused, Transient, Unusable, classify
 from prime_pipeline.llm.limiter import ConcurrencyLimiter, Permit
 
@@ -22,13 +24,25 @@ if TYPE_CHECKING:
 
 _FIRST_PAUSE_S = 1.0
 _LONGEST_PAUSE_S = 60.0
+_CONNECT_TIMEOUT_S = 10.0
+_MOST_USELESS = (
+    3  # an answer without text is paid all the same, and at temperature 0 the next is likely no better
+)
 _FINISHES: dict[str | None, Finish] = {
     "stop": "stop",
     "length": "length",
     "content_filter": "content_filter",
     None: "stop",
+    "eos": "stop",
+    "end_turn": "stop",
+    "max_tokens": "length",
 }
 _KEYLESS = "none"  # local servers ask for no key, and the package refuses to send none
+
+
+def _nobody(usage: Usage) -> None:
+    """Hears of what an answer cost, and forgets it."""
+    del usage
 
 
 class ChatClient:
@@ -41,7 +55,7 @@ class ChatClient:
         count_tokens: Counts tokens of a text, for endpoints that do not tell their usage.
         deadline_s: From the first attempt to the end of the last; waiting for leave of the limiter does not count.
         timeout_s: For one attempt.
-        sleep: Waits between attempts.
+        sleep: Waits between attempts; by default as long as asked for, or until :meth:`close`.
     """
 
     def __init__(
@@ -53,7 +67,7 @@ class ChatClient:
         *,
         deadline_s: float = 600.0,
         timeout_s: float = 120.0,
-        sleep: Callable[[float], None] = time.sleep,
+        sleep: Callable[[float], None] | None = None,
     ) -> None:
         self._base_url = base_url
         self._key = api_key
@@ -61,13 +75,34 @@ class ChatClient:
         self._count_tokens = count_tokens
         self._deadline_s = deadline_s
         self._timeout_s = timeout_s
-        self._sleep = sleep
+        self._closed = threading.Event()
+        self._sleep = sleep or self._pause
+        self._connections = Connections()
+        self._lock = threading.Lock()
         self._openai: OpenAI | None = None
 
-    def complete(self, request: ChatRequest) -> Reply:
+    def most(self, request: ChatRequest) -> Usage:
+        """What one answer to a request can cost, as tokens are counted here."""
+        return Usage(self._prompt_tokens(request), request.max_tokens, estimated=True)
+
+    def close(self) -> None:
+        """End all calls, from any thread: those that wait or are under way raise ChatClosed, and so do later ones.
+
+        What the endpoint generates for a call under way may still be charged.
+        """
+        self._closed.set()
+        self._limiter.close()
+        self._connections.close()
+
+    def complete(self, request: ChatRequest, paid: Callable[[Usage], None] = _nobody) -> Reply:
         """The answer to a request; one with ``finish="length"`` was cut off.
 
+        Args:
+            request: What is asked.
+            paid: Hears of every answer that came, usable or not, since each is paid.
+
         Raises:
+            ChatClosed: The client was closed.
             RequestRefused: The endpoint will never answer this request (too long, filtered, malformed).
             EndpointUnusable: It will answer none before a setting changes (key, model, quota).
             EndpointUnavailable: It did not answer within the deadline.
@@ -82,14 +117,17 @@ class ChatClient:
             # Jitter on top of what was asked for, or all workers would be back in the same instant.
             return grows(state) if asked is None else asked + grows(state) * 0.1
 
-        def too_late(state: RetryCallState) -> bool:
-            return (state.seconds_since_start or 0.0) + state.upcoming_sleep > self._deadline_s
+        course = _Course(paid)
+
+        def hopeless(state: RetryCallState) -> bool:
+            seconds = (state.seconds_since_start or 0.0) - course.waited_s + state.upcoming_sleep
+            return seconds > self._deadline_s or course.n_answers >= _MOST_USELESS
 
         attempts = Retrying(
-            retry=retry_if_exception_type(_TryAgain), wait=pause_s, stop=too_late, sleep=self._sleep
+            retry=retry_if_exception_type(_TryAgain), wait=pause_s, stop=hopeless, sleep=self._sleep
         )
         try:
-            return attempts(self._attempt, request)
+            return attempts(self._attempt, request, course)
         except RetryError as error:
             last = error.last_attempt.exception()
             reason = last.failure.reason if isinstance(last, _TryAgain) else str(last)
@@ -98,12 +136,19 @@ class ChatClient:
                 self._base_url, self._redacted(reason), n_attempts, self._deadline_s
             ) from None
 
-    def _attempt(self, request: ChatRequest) -> Reply:
+    def _pause(self, seconds: float) -> None:
+        self._closed.wait(seconds)
+
+    def _attempt(self, request: ChatRequest, course: _Course) -> Reply:
+        if self._closed.is_set():
+            raise ChatClosed
+        came = time.monotonic()
         with self._limiter.call() as permit:
             started = time.monotonic()
+            course.waited_s += started - came
             completion = self._ask(request, permit)
             seconds = time.monotonic() - started
-        reply = self._reply(request, completion, seconds)
+        reply = self._reply(request, completion, seconds, course)
         self._limiter.succeeded()
         return reply
 
@@ -141,15 +186,18 @@ class ChatClient:
             self._limiter.refused(permit, failure.pause_s or 0.0)
         return _TryAgain(failure)
 
-    def _reply(self, request: ChatRequest, completion: Any, seconds: float) -> Reply:
+    def _reply(self, request: ChatRequest, completion: Any, seconds: float, course: _Course) -> Reply:
         choices = getattr(completion, "choices", None) or []
         content = choices[0].message.content if choices and choices[0].message else None
         finish = _FINISHES.get(choices[0].finish_reason, "other") if choices else "other"
+        usage = self._usage(request, completion, content or "")
+        course.answered(usage)
         if finish == "content_filter":
             raise RequestRefused("content_filter", "the answer ended by a content filter")
-        usage = self._usage(request, completion, content or "")
         text = cleaned(content or "")
-        if not text and finish != "length":
+        if finish == "other":
+            raise _TryAgain(Transient("an answer that was broken off"))
+        if not text and finish == "stop":
             raise _TryAgain(Transient("an empty answer"))
         return Reply(text, finish, usage, seconds)
 
@@ -158,21 +206,41 @@ class ChatClient:
         prompt, generated = getattr(told, "prompt_tokens", 0) or 0, getattr(told, "completion_tokens", 0) or 0
         if prompt > 0 and (generated > 0 or not content):
             return Usage(prompt, generated, estimated=False)
-        prompt = self._count_tokens(request.system) + self._count_tokens(request.user)
-        return Usage(prompt, self._count_tokens(content), estimated=True)
+        return Usage(self._prompt_tokens(request), self._count_tokens(content), estimated=True)
+
+    def _prompt_tokens(self, request: ChatRequest) -> int:
+        return self._count_tokens(request.system) + self._count_tokens(request.user)
 
     def _redacted(self, text: str) -> str:
         """Text without the key, which some endpoints repeat in their errors."""
         return text.replace(self._key, "[key]") if len(self._key) > 3 else text
 
     def _client(self) -> OpenAI:
-        if self._openai is None:
-            import openai
+        with self._lock:
+            if self._openai is None:
+                import openai
 
-            self._openai = openai.OpenAI(
-                base_url=self._base_url, api_key=self._key or _KEYLESS, max_retries=0, timeout=self._timeout_s
-            )
-        return self._openai
+                self._openai = openai.OpenAI(
+                    base_url=self._base_url,
+                    api_key=self._key or _KEYLESS,
+                    max_retries=0,
+                    timeout=openai.Timeout(self._timeout_s, connect=min(self._timeout_s, _CONNECT_TIMEOUT_S)),
+                    http_client=openai.DefaultHttpxClient(event_hooks={"request": [self._connections.watch]}),
+                )
+            return self._openai
+
+
+class _Course:
+    """What happens to one request from its first attempt on."""
+
+    def __init__(self, paid: Callable[[Usage], None]) -> None:
+        self.waited_s = 0.0
+        self.n_answers = 0
+        self._paid = paid
+
+    def answered(self, usage: Usage) -> None:
+        self.n_answers += 1
+        self._paid(usage)
 
 
 class _TryAgain(Exception):

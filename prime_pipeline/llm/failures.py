@@ -11,7 +11,7 @@ no connection, time-out, 408, 409, 425, 500 to 599, no usable answer   transient
 400 by a content filter, or an answer that ends so                     refused: ``content_filter``
 401, 403, 404, 429 for quota                                           unusable: the run stops, its settings are
                                                                        wrong
-any other 4xx                                                          refused: ``bad_request``
+any other 4xx                                                          refused: ``bad_request``, until asked again
 =====================================================================  =========================================
 """
 

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from prime_pipeline.errors import ChatClosed
+
 
 @dataclass(slots=True)
 class Permit:
@@ -43,6 +45,7 @@ class ConcurrencyLimiter:
         self._epoch = 0
         self._resume_at = 0.0
         self._clock = clock
+        self._closed = False
         self._changed = threading.Condition()
 
     @property
@@ -52,7 +55,11 @@ class ConcurrencyLimiter:
 
     @contextmanager
     def call(self) -> Iterator[Permit]:
-        """Wait for leave, and hold it for the block."""
+        """Wait for leave, and hold it for the block.
+
+        Raises:
+            ChatClosed: The limiter was closed, before or while this call was waiting.
+        """
         permit = self._acquire()
         try:
             yield permit
@@ -79,9 +86,17 @@ class ConcurrencyLimiter:
                 self._epoch += 1
             self._successes = 0
 
+    def close(self) -> None:
+        """End all waiting: whoever waits for leave, or asks for it later, gets ChatClosed."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
     def _acquire(self) -> Permit:
         with self._changed:
             while True:
+                if self._closed:
+                    raise ChatClosed
                 wait_s = self._resume_at - self._clock()
                 if wait_s <= 0 and self._in_flight < self._limit:
                     self._in_flight += 1

@@ -101,6 +101,14 @@ class ReplyCache:
             ).fetchall()
         return {key for (key,) in found}
 
+    def mean_seconds(self, model: str) -> float | None:
+        """Mean wall time of the calls that a model answered; None if there were none."""
+        with self._database.reading() as connection:
+            (mean,) = connection.execute(
+                "SELECT avg(seconds) FROM replies WHERE model = ?", (model,)
+            ).fetchone()
+        return None if mean is None else float(mean)
+
     def close(self) -> None:
         """Close the file."""
         self._database.close()
