@@ -1,0 +1,72 @@
+"""The page that shows raw beside restructured text. One file of HTML without scripts; it reads and fetches nothing."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prime_pipeline.records import Document, DocumentOutcome
+from prime_pipeline.restructuring.diff import VERDICTS, outcome_counts, section_diffs, words_summary
+from prime_pipeline.storage.atomic import write_text
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+
+def diff_page(document: Document, outcome: DocumentOutcome) -> str:
+    """A self-contained HTML page: every section with its verdict, its reasons and its changes.
+
+    Args:
+        document: With the raw sections.
+        outcome: What restructuring made of them.
+
+    Raises:
+        DocumentError: See :func:`~prime_pipeline.restructuring.diff.section_diffs`.
+    """
+    diffs = section_diffs(document, outcome)
+    return _template().render(
+        document=document,
+        diffs=diffs,
+        counts=outcome_counts(diffs),
+        words=words_summary(diffs),
+        verdicts=VERDICTS,
+    )
+
+
+def page_path(folder: Path, doc_id: str) -> Path:
+    """Where a document's page lies: named by a hash, so that no id can reach outside the folder."""
+    return folder / f"{hashlib.sha256(doc_id.encode('utf-8', 'surrogatepass')).hexdigest()[:40]}.html"
+
+
+def write_diff_page(folder: Path, document: Document, outcome: DocumentOutcome) -> Path:
+    """Write the page of a document, replacing an older one in one step; returns where it lies.
+
+    Half of a surrogate pair, as a refused rewrite may hold, becomes a question mark.
+
+    Raises:
+        DocumentError: See :func:`~prime_pipeline.restructuring.diff.section_diffs`.
+        StoreUnavailable: The folder cannot be written.
+    """
+    path = page_path(folder, document.doc_id)
+    write_text(path, diff_page(document, outcome).encode("utf-8", "replace").decode())
+    return path
+
+
+@cache
+def _template() -> Template:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    pages = PackageLoader("prime_pipeline.restructuring", "pages")
+    environment = Environment(
+        loader=pages, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["csp_hash"] = _csp_hash
+    return environment.get_template("document.html")
+
+
+def _csp_hash(text: str) -> str:
+    """A source expression of a content security policy that allows just this inline text."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
