@@ -1,0 +1,36 @@
+"""What a rewriting is judged by, as those see it who ask for rewrites: findings, and a patch where one can heal them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from prime_pipeline.records import Finding
+from prime_pipeline.text.protected import Protected
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """A rewrite with raw sentences appended.
+
+    Attributes:
+        text: The whole, placeholders still in it.
+        appended: The sentences.
+    """
+
+    text: str
+    appended: tuple[str, ...]
+
+
+class Judge(Protocol):
+    """The fidelity gate. Both texts come with placeholders for what is protected."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of version, thresholds and models: two judges with the same one find the same."""
+
+    def findings(self, raw: Protected, rewrite: str) -> tuple[Finding, ...]:
+        """Everything that speaks against a rewrite of the raw text, in order of importance; empty if it is faithful."""
+
+    def patch(self, raw: Protected, rewrite: str, findings: tuple[Finding, ...]) -> Patch | None:
+        """The rewrite with the missing sentences appended, if that passes; None if no patch can heal it."""
