@@ -1,0 +1,61 @@
+"""The fidelity gate: whether a rewrite says what the raw text says, nothing less and nothing else; it never rewrites.
+
+It reads English prose without a model: values of numbers, acronyms, names, negations and stems of words. What it
+cannot see: a synonym that is wrong (``rises`` for ``falls``), an invented clause made of the raw text's own words, a
+negation said in words that it has no list of, most exchanges of two names. A rewrite in another language is
+recognised, and text in another language is held to its own, but its negations and its numbers in words are not read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from functools import lru_cache
+from typing import Final
+
+from prime_pipeline.records import Finding
+from prime_pipeline.restructuring.judge import Patch
+from prime_pipeline.restructuring.patch import patched
+from prime_pipeline.restructuring.rules import RULES
+from prime_pipeline.restructuring.rules.features import Features, features
+from prime_pipeline.restructuring.rules.form import prompt_echo
+from prime_pipeline.restructuring.rules.options import GateOptions
+from prime_pipeline.storage.fingerprint import fingerprint
+from prime_pipeline.text.entities import EntityFinder
+from prime_pipeline.text.protected import Protected
+
+GATE_VERSION: Final = 1
+"""Raised whenever a rule finds something else than before, so that stored verdicts are not taken for new ones."""
+
+
+class FidelityGate:
+    """Judges rewrites; see :class:`prime_pipeline.restructuring.judge.Judge`.
+
+    Safe to share between threads if the entity finder is. Two gates of one fingerprint find the same.
+    """
+
+    def __init__(self, options: GateOptions, entities: EntityFinder, prompt: str = "") -> None:
+        """Judge by ``options``; ``prompt`` is what the model was told, which must not come back."""
+        self._options = options
+        self._entities = entities
+        self._prompt = prompt
+        self._raw_features = lru_cache(maxsize=8)(self._features_of_raw)
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of the gate's version, the options, the entity finder's name and the prompt."""
+        return fingerprint([GATE_VERSION, asdict(self._options), self._entities.name, self._prompt])
+
+    def findings(self, raw: Protected, rewrite: str) -> tuple[Finding, ...]:
+        """Everything that speaks against the rewrite, in order of importance; empty if it is faithful."""
+        if raw.text == rewrite:
+            return (Finding("echo", "the text came back as it was"),) if rewrite.strip() else ()
+        before, after = self._raw_features(raw), features(raw, rewrite, self._entities)
+        found = [finding for rule in RULES for finding in rule(before, after, self._options)]
+        return (*prompt_echo(before, after, self._options, self._prompt), *found)
+
+    def patch(self, raw: Protected, rewrite: str, findings: tuple[Finding, ...]) -> Patch | None:
+        """The rewrite with the missing facts' sentences as a last paragraph, if that passes; else None."""
+        return patched(self, raw, rewrite, findings)
+
+    def _features_of_raw(self, raw: Protected) -> Features:
+        return features(raw, raw.text, self._entities)

@@ -1,0 +1,385 @@
+"""Rules on facts: numbers and what they count, acronyms, names, inline code and math, addresses, references.
+
+A fact of the raw text is missing if the whole rewrite lacks it, and invented if the whole raw text, citation marks
+and references included, lacks it. Facts inside citation marks, references and list numbers need not come back.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+from difflib import get_close_matches
+from typing import Final
+
+from prime_pipeline.records import Finding
+from prime_pipeline.restructuring.rules.features import Features
+from prime_pipeline.restructuring.rules.options import GateOptions
+from prime_pipeline.text.acronyms import acronyms, is_spelled_out
+from prime_pipeline.text.entities import is_coined
+from prime_pipeline.text.quantities import UNITS, Quantity
+from prime_pipeline.text.stems import stem
+from prime_pipeline.text.stop_words import STOP_WORDS
+
+_SMALL_COUNT: Final = 6
+"""Up to here a number may count what the rewrite lists, or what the raw text lists: ``the two baselines``."""
+_VAGUE: Final = frozenset(
+    map(
+        stem,
+        [
+            "way",
+            "step",
+            "part",
+            "reason",
+            "hypothesis",
+            "type",
+            "kind",
+            "aspect",
+            "category",
+            "approach",
+            "case",
+            "strategy",
+            "contribution",
+            "factor",
+            "direction",
+            "challenge",
+            "component",
+            "stage",
+            "group",
+            "term",
+            "main",
+            "key",
+            "different",
+            "following",
+            "side",
+            "set",
+            "other",
+            "new",
+            "major",
+            "common",
+            "separate",
+            "distinct",
+            "important",
+            "possible",
+            "well",
+            "more",
+            "previous",
+            "related",
+            "fold",
+            "option",
+            "reason",
+            "point",
+            "issue",
+            "problem",
+            "goal",
+            "idea",
+            "fact",
+            "method",
+            "technique",
+            "variant",
+            "version",
+            "setting",
+            "scenario",
+            "thing",
+            "area",
+            "field",
+            "piece",
+            "difficulty",
+            "experiment",
+        ],
+    )
+)
+"""What a number in words may count without being a fact of its own."""
+_TWO_THINGS: Final = frozenset({"both", "other", "latter", "respectively", "pair", "pairs", "paired"})
+"""Words that tell of two things without the number."""
+_PART: Final = re.compile(r"[^\W_]+")
+_URL: Final = re.compile(r"(?:https?://|www\.)[^\s<>()\[\]{}\"'`]+[^\s<>()\[\]{}\"'`.,;:]", re.IGNORECASE)
+_MAX_ALIKE: Final = 20
+"""Occurrences of one number, and words like a name, that are looked at."""
+_UNIT_WINDOW: Final = 60
+"""Characters on either side of a raw number in which its unit may stand."""
+
+
+# --- numbers ------------------------------------------------------------------------------------------------------
+
+
+def numbers_missing(raw: Features, rewrite: Features, _: GateOptions) -> list[Finding]:
+    """Every number comes back, as a value; small numbers in words only if they count something definite."""
+    kept = _values(tuple(q for q in rewrite.quantities if q.form != "ordinal"))
+    if _TWO_THINGS.intersection(rewrite.words):
+        kept.add(Decimal(2))
+    lost: dict[Decimal, Quantity] = {}
+    for quantity in raw.bare_quantities:
+        if _is_fact(quantity) and not kept.intersection(_readings(quantity)):
+            lost.setdefault(quantity.value, quantity)
+    return [_number_finding("number_missing", raw, quantity) for quantity in lost.values()]
+
+
+def numbers_invented(raw: Features, rewrite: Features, _: GateOptions) -> list[Finding]:
+    """Every number of the rewrite is in the raw text; a small count may tell how many things the raw text lists."""
+    known = _values(raw.quantities) | {Decimal(1)}
+    counted = {(word, q.value) for q in raw.quantities for word in q.phrase[-1:]}
+    nouns = {word for word, _ in counted}
+    found: dict[Decimal, Finding] = {}
+    for quantity in rewrite.quantities:
+        if quantity.form in {"ordinal", "multiple"} or known.intersection(_readings(quantity)):
+            continue
+        conflict = bool(nouns.intersection(quantity.phrase))
+        if _is_small_count(quantity) and not conflict:
+            continue
+        found.setdefault(
+            quantity.value, _number_finding("number_invented", rewrite, quantity, with_source=False)
+        )
+    return list(found.values())
+
+
+def _is_fact(quantity: Quantity) -> bool:
+    if quantity.form == "ordinal" or (quantity.value == 1 and quantity.unit != "%"):
+        return False
+    if quantity.form == "multiple":
+        return quantity.value != 2 and quantity.value != 12
+    if quantity.form == "digits" or quantity.unit or quantity.value > 10:
+        return True
+    if _VAGUE.intersection(quantity.phrase):
+        return False
+    return bool(quantity.counted) or (quantity.value > 2 and bool(quantity.phrase))
+
+
+def _is_small_count(quantity: Quantity) -> bool:
+    whole = quantity.value == quantity.value.to_integral_value()
+    return whole and 0 <= quantity.value <= _SMALL_COUNT and not quantity.unit
+
+
+def _values(quantities: tuple[Quantity, ...]) -> set[Decimal]:
+    return {value for quantity in quantities for value in _readings(quantity)}
+
+
+def _readings(quantity: Quantity) -> set[Decimal]:
+    """The value, and what else says the same: 95.8 % is 0.958, half is 50 %, a sign may be said in words."""
+    value = abs(quantity.value)
+    readings = {value.normalize()}
+    if quantity.unit == "%":
+        readings.add((value / 100).normalize())
+    elif value >= 1 and value.as_tuple().exponent == -3:
+        readings.add((value * 1000).normalize())  # 930.000 words, as much of Europe writes it
+    elif quantity.form == "multiple" and value < 1:
+        readings.add((value * 100).normalize())
+    return readings
+
+
+def _number_finding(
+    code: str, features: Features, quantity: Quantity, *, with_source: bool = True
+) -> Finding:
+    shown = features.prose[quantity.start : quantity.end + 25].split("\n")[0].strip()
+    sources = features.source(quantity.start) if with_source else ()
+    return Finding(code, f"{features.prose[quantity.start : quantity.end].strip()} (in {shown!r})", sources)
+
+
+# --- units --------------------------------------------------------------------------------------------------------
+
+
+def units(raw: Features, rewrite: Features, _: GateOptions) -> list[Finding]:
+    """A number keeps its unit, and goes on counting what it counted in some place of the raw text."""
+    before, after = _by_value(raw.quantities), _by_value(rewrite.quantities)
+    findings = []
+    for value, every in before.items():
+        olds, news = every[:_MAX_ALIKE], after.get(value, [])[:_MAX_ALIKE]
+        if news:
+            findings += [*_unit_findings(raw, olds, rewrite, news)]
+    return findings
+
+
+def _unit_findings(
+    raw: Features, olds: list[Quantity], rewrite: Features, news: list[Quantity]
+) -> Iterator[Finding]:
+    """For one value, all of whose places are given."""
+    lost = {q.unit for q in olds} - {q.unit for q in news}
+    lost = {unit for unit in lost if not any(_names_unit(rewrite, q, unit) for q in news)}
+    if lost and all(q.unit for q in olds):
+        yield _unit_finding("unit_missing", raw, olds[0], min(lost))
+    if wrong := next(filter(None, (_wrong_unit(raw, olds, new) for new in news)), ""):
+        yield _unit_finding("unit_changed", raw, olds[0], wrong)
+
+
+def _by_value(quantities: tuple[Quantity, ...]) -> dict[Decimal, list[Quantity]]:
+    found: dict[Decimal, list[Quantity]] = {}
+    for quantity in quantities:
+        if quantity.form in {"digits", "word"}:
+            found.setdefault(quantity.value.normalize(), []).append(quantity)
+    return found
+
+
+def _wrong_unit(raw: Features, olds: list[Quantity], new: Quantity) -> str:
+    """The unit or the noun that the raw text never has beside this number; empty if there is none."""
+    if new.unit:
+        known = any(q.unit == new.unit or _names_unit(raw, q, new.unit) for q in olds)
+        return "" if known or (new.unit == "×" and new.form == "word") else new.unit
+    near = {stem for q in olds for stem in raw.around(q.start - _UNIT_WINDOW, q.end + _UNIT_WINDOW)}
+    if new.counted and not near.intersection(new.counted):
+        return min(new.counted)
+    if new.counted and all(q.counted and not q.counted & new.counted for q in olds):
+        return min(new.counted)
+    return ""
+
+
+def _names_unit(features: Features, quantity: Quantity, unit: str) -> bool:
+    """Whether the unit stands somewhere near the number, in a form that the quantity itself does not show."""
+    near = features.prose[max(0, quantity.start - _UNIT_WINDOW) : quantity.end + _UNIT_WINDOW].lower()
+    if unit in {"%", "pp"}:
+        return ("%" in near and unit == "%") or ("percentage" in near and unit == "pp") or ("percent" in near and unit == "%" and "point" not in near)  # fmt: skip
+    if unit == "×":
+        return bool(re.search(r"times|fold|×|\bx\b", near))
+    return any(UNITS.get(word) == unit for word in re.findall(r"[^\W\d_]+", near)) or unit in near.split()
+
+
+def _unit_finding(code: str, raw: Features, quantity: Quantity, unit: str) -> Finding:
+    shown = raw.prose[quantity.start : quantity.end + 30].split("\n")[0].strip()
+    sources = raw.source(quantity.start) if code == "unit_missing" else ()
+    return Finding(code, f"{shown!r}: {unit}", sources)
+
+
+# --- acronyms -----------------------------------------------------------------------------------------------------
+
+
+def acronyms_missing(raw: Features, rewrite: Features, _: GateOptions) -> list[Finding]:
+    """Every acronym comes back, or its long form."""
+    return [
+        Finding("acronym_missing", acronym, raw.source(offset))
+        for acronym, offset in raw.acronyms.items()
+        if not _has_acronym(rewrite, acronym) and not _has_long_form(raw, rewrite, acronym)
+    ]
+
+
+def acronyms_invented(raw: Features, rewrite: Features, _: GateOptions) -> list[Finding]:
+    """Every acronym is in the raw text, or abbreviates words of it."""
+    return [
+        Finding("acronym_invented", acronym)
+        for acronym in dict.fromkeys(acronyms(rewrite.prose))
+        if not _has_acronym(raw, acronym) and not _abbreviates_raw(raw, rewrite, acronym)
+    ]
+
+
+def _has_acronym(features: Features, acronym: str) -> bool:
+    parts = [part.lower() for part in _PART.findall(acronym)]
+    if acronym.lower() in features.vocabulary or acronym.lower().rstrip("s") in features.vocabulary:
+        return True
+    if len(parts) > 1 or len(acronym) == 2:  # Q&A, U.S.
+        return bool(re.search(rf"(?<![^\W_]){'.?'.join(map(re.escape, acronym))}", features.prose))
+    return False
+
+
+def _has_long_form(raw: Features, rewrite: Features, acronym: str) -> bool:
+    """Whether the rewrite spells out what the raw text does not; where that does, both forms are its facts."""
+    return acronym not in raw.definitions and is_spelled_out(acronym, rewrite.initials)
+
+
+def _abbreviates_raw(raw: Features, rewrite: Features, acronym: str) -> bool:
+    long_form = rewrite.definitions.get(acronym, "")
+    if long_form and all(word in raw.vocabulary for word in long_form.split()):
+        return True
+    return is_spelled_out(acronym, raw.initials)
+
+
+# --- names --------------------------------------------------------------------------------------------------------
+
+
+def names_missing(raw: Features, rewrite: Features, options: GateOptions) -> list[Finding]:
+    """Coined names come back all, other names for the most part: compression turns some into common nouns."""
+    lost = [name for name in raw.names if not _has_name(rewrite, name)]
+    coined = [name for name in lost if any(is_coined(part) and not _has_part(rewrite, part) for part in _compound(name))]  # fmt: skip
+    too_many = len(lost) > 1 and len(lost) > (1 - options.min_names_kept) * len(raw.names)
+    return [Finding("entity_missing", name, _source_of(raw, name)) for name in (lost if too_many else coined)]
+
+
+def names_invented(raw: Features, rewrite: Features, _: GateOptions) -> list[Finding]:
+    """Every word of a name is in the raw text, or spells out one of its acronyms."""
+    findings = []
+    for name in rewrite.names:
+        parts = [part for part in _parts(name) if not _is_known_name(raw, part)]
+        if parts and not _spells_out(raw, name) and not all(acronyms(part) for part in parts):
+            findings.append(Finding("entity_invented", name))
+    return findings
+
+
+def _is_known_name(raw: Features, part: str) -> bool:
+    """Whether the raw text has the word, perhaps misspelled; in a compound only what is written large is a name."""
+    if _has_part(raw, part) or part.lower() in STOP_WORDS or part.islower():
+        return True
+    if len(part) <= 5 or not part[1:].islower():
+        return False
+    alike = [
+        word for word in raw.vocabulary if word[:2] == part[:2].lower() and abs(len(word) - len(part)) < 3
+    ]
+    return bool(get_close_matches(part.lower(), alike[:_MAX_ALIKE], 1, 0.87))
+
+
+def _parts(name: str) -> list[str]:
+    """The words of a name that say something: two characters or more, no numbers."""
+    return [
+        part for part in re.findall(r"[^\W_]+", re.sub(r"['’]s?\b", "", name)) if len(part) > 1 and not part.isdigit()
+    ]  # fmt: skip
+
+
+def _compound(name: str) -> list[str]:
+    return [word for word in re.split(r"[\s/]+", name) if word]
+
+
+def _has_name(features: Features, name: str) -> bool:
+    parts = [part for part in _parts(name) if part.lower() not in STOP_WORDS]
+    return not parts or sum(_has_part(features, part) for part in parts) * 2 >= len(parts)
+
+
+def _has_part(features: Features, part: str) -> bool:
+    """Whether a word stands in a text, inflected or as part of a compound."""
+    parts = [word.lower() for word in re.findall(r"[^\W_]+", re.sub(r"['’]s?\b", "", part))]
+    known = features.vocabulary
+    return all(
+        word in known or word.rstrip("s") in known or word + "s" in known or stem(word) in features.stems for word in parts
+    )  # fmt: skip
+
+
+def _spells_out(raw: Features, name: str) -> bool:
+    initials = "".join(part[0] for part in _parts(name)).lower()
+    return len(initials) > 1 and any(initials == acronym.lower() for acronym in raw.acronyms)
+
+
+def _source_of(raw: Features, name: str) -> tuple[str, ...]:
+    return raw.source(max(raw.prose.find(name), 0))
+
+
+# --- inline code and math, addresses, references ------------------------------------------------------------------
+
+
+def inline(raw: Features, rewrite: Features, _: GateOptions) -> list[Finding]:
+    """Inline code and math stay letter by letter, blanks and markup apart, and none is made up."""
+    before, after = _squeezed(raw.prose), _squeezed(rewrite.prose)
+    missing = [span for span in raw.inline if _squeezed(span) not in after and not _is_prose(span)]
+    invented = [span for span in rewrite.inline if _squeezed(span) not in before and not _is_prose(span)]
+    return [
+        *(Finding("inline_missing", span, raw.source(raw.prose.find(span))) for span in missing),
+        *(Finding("inline_invented", span) for span in invented),
+    ]
+
+
+def _is_prose(span: str) -> bool:
+    """Whether two dollar signs that mean something else enclose a piece of a sentence."""
+    return span.startswith("$") and len(re.findall(r"(?<![\\\\{])\b[a-z]{3,}(?= )", span)) > 2
+
+
+def _squeezed(text: str) -> str:
+    return re.sub(r"[\s$`{}\\_^,]|\\[()]", "", text).lower()
+
+
+def pointers(raw: Features, rewrite: Features, _: GateOptions) -> list[Finding]:
+    """No address and no reference to a table, figure, section, equation or lost formula that the raw text lacks."""
+    return [
+        *(Finding("url_invented", url) for url in _URL.findall(rewrite.prose) if url not in raw.prose),
+        *_new_references(raw, rewrite),
+    ]
+
+
+def _new_references(raw: Features, rewrite: Features) -> Iterator[Finding]:
+    known = {number for reference in raw.references for number in re.findall(r"\d+", reference)}
+    for reference in sorted(rewrite.references - raw.references):
+        if not known.issuperset(re.findall(r"\d+", reference)):
+            yield Finding("reference_invented", reference)

@@ -1,0 +1,245 @@
+"""The rule on negations: cues of both texts are matched by what they negate, each with one of the other text.
+
+A dropped negation is reported where the rewrite says the negated words without one, not where it lost them: a
+paraphrase that this module cannot read should pass. An added one is reported unless a word of the raw text explains it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from prime_pipeline.records import Finding
+from prime_pipeline.restructuring.rules.features import Features, Sentence
+from prime_pipeline.restructuring.rules.options import GateOptions
+from prime_pipeline.text.negations import NegationCue
+from prime_pipeline.text.stems import stem
+
+_REACH: Final = 70
+"""Characters behind a cue in which the words that it negates begin."""
+_BACK: Final = 45
+"""Characters before a cue that belong to its context: subject and verb."""
+_MARK: Final = re.compile(r"[,;:()–—]|\.(?=[A-Z])")
+_GLUED_END: Final = re.compile(r"\.(?=[A-Z][\w-]*)")
+_COORDINATION: Final = re.compile(r"\b(?:nor|or|and)\b")
+_MAX_CANDIDATES: Final = 40
+"""Cues with one stem in their context that are looked at for each cue."""
+_MAX_UNANSWERED: Final = 60
+_MAX_CUES: Final = 1_500
+"""Cues of one text that are read: those of some 60,000 characters of dense prose, more than any model rewrites."""
+_NOWHERE: Final = "the rewrite does not say it at all"
+_MIN_LIKENESS: Final = 0.5
+_MIN_MIXED_LIKENESS: Final = 0.7
+
+
+@dataclass(frozen=True, slots=True)
+class _Context:
+    """A cue with the stems around it.
+
+    Attributes:
+        cue: The cue.
+        scope: Stems behind it, in its sentence: what it negates.
+        near: These and the stems before it.
+        tight: The few stems on either side.
+        object: Those behind it.
+        sentence: Where it stands; None in a gap between sentences.
+    """
+
+    cue: NegationCue
+    scope: frozenset[str]
+    near: frozenset[str]
+    tight: frozenset[str]
+    object: frozenset[str]
+    sentence: Sentence | None
+
+
+def negations(raw: Features, rewrite: Features, _: GateOptions) -> list[Finding]:
+    """What the raw text negates, the rewrite says, and negates it too; and it negates nothing else."""
+    before, after = _contexts(raw), _contexts(rewrite)
+    return [*_missing(raw, rewrite, before, after), *_added(raw, rewrite, before, after)]
+
+
+def _missing(
+    raw: Features, rewrite: Features, before: list[_Context], after: list[_Context]
+) -> Iterator[Finding]:
+    for word, bare in _bared(before, raw, after, rewrite):
+        yield Finding("negation_missing", f"{word!r} became {bare!r}")
+    unanswered, _ = _matched(before, after, rewrite, ("strong", "verb"))
+    for context in unanswered:
+        if (
+            context.sentence
+            and not context.sentence.is_road_map
+            and (place := _said_without(context, rewrite))
+        ):
+            detail = f"{context.cue.word!r} of {context.sentence.text[:100]!r}: {place}"
+            # Where the rewrite says the contrary, no sentence appended to it would make it true.
+            sources = (context.sentence.text,) if place == _NOWHERE else ()
+            yield Finding("negation_missing", detail, sources)
+
+
+def _added(
+    raw: Features, rewrite: Features, before: list[_Context], after: list[_Context]
+) -> Iterator[Finding]:
+    for word, bare in _bared(after, rewrite, before, raw):
+        yield Finding("negation_added", f"{bare!r} became {word!r}")
+    unanswered, free = _matched(after, before, raw, ("strong",))
+    for context in unanswered:
+        if context.sentence and not _is_explained(context, free):
+            yield Finding("negation_added", f"{context.cue.word!r} in {context.sentence.text[:100]!r}")
+
+
+def _bared(
+    left: list[_Context], one: Features, right: list[_Context], other: Features
+) -> Iterator[tuple[str, str]]:
+    """Words such as ``unsupervised`` that one text alone has, where the other alone has the bare word, unnegated."""
+    written = other.prose.lower().replace("-", "")
+    negated = {word for context in right if context.cue.strength != "prefix" for word in context.tight}
+    for cue in {context.cue.word: context.cue for context in left}.values():
+        bare = _bare_stem(cue)
+        if (
+            cue.strength == "strong"
+            or bare == stem(cue.word)
+            or len(bare) < 4
+            or stem(cue.word) in other.stems
+        ):
+            continue
+        if bare not in other.stems or bare in one.stems or bare in negated:
+            continue
+        if cue.word not in written:  # in some texts it is divided, as at the end of a line
+            yield cue.word, bare
+
+
+def _matched(
+    left: list[_Context], right: list[_Context], other: Features, required: tuple[str, ...]
+) -> tuple[list[_Context], list[_Context]]:
+    """Cues on the left, of the strengths required, that none on the right answers; and those on the right left over.
+
+    Each cue answers once. Pairs are taken by likeness of their contexts, equal words first; ties by position. Of very
+    many, the first ones are returned.
+    """
+    used_left: set[int] = set()
+    used_right: set[int] = set()
+    for _, i, j in sorted(_pairs(left, right, other), key=lambda pair: (-pair[0], pair[1], pair[2])):
+        if i not in used_left and j not in used_right:
+            used_left.add(i)
+            used_right.add(j)
+    rest = [c for i, c in enumerate(left) if i not in used_left and c.cue.strength in required]
+    return rest[:_MAX_UNANSWERED], [c for j, c in enumerate(right) if j not in used_right]
+
+
+def _contexts(features: Features) -> list[_Context]:
+    return [_context(features, cue) for cue in features.cues[:_MAX_CUES]]
+
+
+def _context(features: Features, cue: NegationCue) -> _Context:
+    sentence = features.sentence_at(cue.start)
+    start, end = (sentence.start, sentence.end) if sentence else (cue.start, cue.end)
+    if glued := _GLUED_END.search(features.bare, cue.end, end):
+        end = glued.start()
+    scope = features.around(cue.end, min(cue.end + _REACH, end))
+    before = features.around(max(cue.start - _BACK, start), cue.start)
+    clause_start = max(
+        (m.end() for m in _MARK.finditer(features.bare, max(cue.start - _BACK, start), cue.start)),
+        default=start,
+    )
+    clause_end = found.start() if (found := _MARK.search(features.bare, cue.end, end)) else end
+    behind = features.around(cue.end, clause_end)[:3]
+    tight = frozenset(features.around(clause_start, cue.start)[-2:] + behind[:2] + _own_stems(cue))
+    return _Context(cue, frozenset(scope), frozenset(scope + before), tight, frozenset(behind), sentence)
+
+
+def _own_stems(cue: NegationCue) -> list[str]:
+    """What a cue negates within itself (``unavailable``), or says in the superlative (``largest``)."""
+    if cue.strength in {"strong", "verb"}:
+        return []
+    return [stem(cue.word), _bare_stem(cue)] if cue.word.replace("-", "").isalpha() else []
+
+
+def _bare_stem(cue: NegationCue) -> str:
+    return stem(re.sub(r"\A(?:un|non-?|in|im|il|ir|dis|mis|de)(?=\w{4})|less\Z", "", cue.word))
+
+
+def _pairs(left: list[_Context], right: list[_Context], other: Features) -> Iterator[tuple[float, int, int]]:
+    by_stem: defaultdict[str, list[int]] = defaultdict(list)
+    for j, context in enumerate(right):
+        for word in context.near:
+            by_stem[word].append(j)
+    for i, context in enumerate(left):
+        scores: defaultdict[int, float] = defaultdict(float)
+        for word in sorted(context.near):
+            for j in by_stem[word][:_MAX_CANDIDATES]:
+                both_scopes = word in context.scope and word in right[j].scope
+                scores[j] += (1.5 if both_scopes else 1.0) / (1 + other.stems.get(word, 0)) ** 0.5
+        for j, score in scores.items():
+            if score >= _MIN_LIKENESS and (bonus := _likeness(context, right[j], score)):
+                yield score * bonus, i, j
+
+
+def _likeness(one: _Context, other: _Context, score: float) -> float:
+    """How well one cue stands for the other; 0 if it cannot."""
+    strengths = {one.cue.strength, other.cue.strength}
+    same_word = one.cue.word[:4] == other.cue.word[:4]
+    if strengths == {"strong"}:
+        if one.tight & other.tight:
+            return 4.0 if one.cue.word == other.cue.word else 3.0
+        return 1.6 if len(one.near & other.near) > 1 else 0.0
+    if strengths.isdisjoint({"strong", "verb"}) or (same_word and "strong" not in strengths):
+        return 2.0 if same_word else 0.0
+    if "prefix" in strengths:
+        prefixed, plain = (one, other) if one.cue.strength == "prefix" else (other, one)
+        return 2.5 if _bare_stem(prefixed.cue) in plain.tight else 0.0
+    if score < _MIN_MIXED_LIKENESS:
+        return 0.0
+    negated = one.object if one.cue.strength in {"strong", "verb"} else other.object
+    common = one.tight & other.tight
+    return 1.0 if common & negated and len(common) > ("hint" in strengths) else 0.0
+
+
+def _said_without(context: _Context, rewrite: Features) -> str:
+    """Where the rewrite says the negated words without a negation, or that it does not say them at all; else empty."""
+    spots = [
+        (len(context.near & s.stems) + len(context.scope & s.stems) + 2 * len(context.object & s.stems), s)
+        for s in rewrite.sentences
+    ]
+    score, best = max(spots, key=lambda spot: spot[0], default=(0, None))
+    if context.sentence is None:
+        return ""
+    if best is None or score <= 1 < len(context.near):
+        coverage = len(context.sentence.stems & rewrite.stems.keys()) / max(len(context.sentence.stems), 1)
+        return _NOWHERE if coverage < 0.5 else ""
+    if _is_coordinated(context, rewrite):
+        return ""
+    shares = (
+        _share(context.scope, best.stems),
+        _share(context.near, best.stems) - 0.2,
+        _share(context.object, best.stems) - 0.1 if len(context.object) > 1 else 0.0,
+    )
+    share = max(shares)
+    return f"the rewrite says {best.text[:100]!r}" if share >= 0.5 else ""
+
+
+def _is_coordinated(context: _Context, rewrite: Features) -> bool:
+    """Whether a negation of the rewrite reaches the negated words over an ``or``: ``no A, no B`` is ``no A or B``."""
+    for cue in rewrite.cues:
+        if cue.strength == "strong" and (sentence := rewrite.sentence_at(cue.start)):
+            end = min(cue.end + 2 * _REACH, sentence.end)
+            reached = context.object.intersection(rewrite.around(cue.end, end))
+            if len(reached) > 1 and _COORDINATION.search(rewrite.bare, cue.end, end):
+                return True
+    return False
+
+
+def _share(stems: frozenset[str], of: frozenset[str]) -> float:
+    return len(stems & of) / len(stems) if stems else 0.0
+
+
+def _is_explained(context: _Context, free: list[_Context]) -> bool:
+    """Whether a weaker cue of the raw text, amid the same words, may have become this negation."""
+    return any(
+        len(other.tight & context.object) > (other.cue.strength == "hint")
+        for other in free
+        if other.cue.strength not in {"strong", "prefix"}
+    )

@@ -1,0 +1,74 @@
+"""Acronyms: which a text uses, which it defines, and whether one is spelled out somewhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+_ACRONYM: Final = re.compile(
+    r"(?<![^\W_])(?:(?:[A-Z]\.){2,6}|[A-Z](?:&[A-Z])+|[a-z]{0,2}[A-Z][A-Z0-9]*[A-Z][A-Z0-9]*)(?:['’]?s)?(?![^\W_])"
+)
+_ROMAN: Final = re.compile(r"[IVX]+")
+_DEFINITION: Final = re.compile(r"((?:[^\W_][\w'’-]*[ -]){1,9})\(((?:[A-Z][\w&-]*?[A-Z]\w*|[A-Z]{2,})s?)\)")
+_PART: Final = re.compile(r"[^\W_]+")
+_SMALL: Final = frozenset({"of", "the", "and", "for", "in", "on", "to", "a", "an", "with", "by"})
+
+
+def acronyms(text: str) -> list[str]:
+    """Acronyms in order and with repetitions, without plural and dots: ``CNNs`` is CNN, ``U.S.`` is US, ``Q&A`` stays.
+
+    Compounds give their parts (``SI-RNN`` is SI and RNN). Roman numerals are none.
+    """
+    return [acronym for acronym, _ in acronym_offsets(text)]
+
+
+def acronym_offsets(text: str) -> list[tuple[str, int]]:
+    """:func:`acronyms`, each with the offset of its first character."""
+    found = ((acronym_form(match[0]), match.start()) for match in _ACRONYM.finditer(text))
+    return [(name, start) for name, start in found if not _ROMAN.fullmatch(name) and len(name) > 1]
+
+
+def acronym_form(token: str) -> str:
+    """The singular of an acronym, without dots."""
+    return re.sub(r"['’]?s\Z", "", token.replace(".", ""))
+
+
+def definitions(text: str) -> dict[str, str]:
+    """Acronyms with the words that stand before them in ``long form (LF)``, lower-cased; the first one counts."""
+    found: dict[str, str] = {}
+    for before, token in _DEFINITION.findall(text):
+        acronym = acronym_form(token)
+        words = [word.lower() for word in _PART.findall(before)]
+        for start in range(len(words) - 1, -1, -1):
+            if abbreviates(acronym, words[start:]):
+                found.setdefault(acronym, " ".join(words[start:]))
+                break
+    return found
+
+
+def abbreviates(acronym: str, words: Sequence[str]) -> bool:
+    """Whether the capitals of an acronym are the initials of the words, small words left out or not."""
+    letters = "".join(c for c in acronym if c.isupper()).lower()
+    initials = "".join(word[0] for word in words).lower()
+    large = "".join(word[0] for word in words if word not in _SMALL).lower()
+    return len(letters) > 1 and letters in {initials, large} and words[0] not in _SMALL
+
+
+def initials(words: Iterable[str]) -> tuple[str, str]:
+    """The first letters of words, in lower case and in order: of all words, and without the small ones."""
+    lowered = [word.lower() for word in words]
+    return "".join(word[0] for word in lowered), "".join(word[0] for word in lowered if word not in _SMALL)
+
+
+def is_spelled_out(acronym: str, first_letters: tuple[str, str]) -> bool:
+    """Whether consecutive words have the acronym's letters as initials; never for fewer than three letters.
+
+    Two words with two given initials stand in every longer text.
+
+    Args:
+        acronym: As :func:`acronyms` gives it.
+        first_letters: What :func:`initials` gives for the words of a text, compounds split.
+    """
+    letters = "".join(c for c in acronym if c.isalpha()).lower()
+    return len(letters) > 2 and any(letters in every for every in first_letters)
