@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from prime_pipeline.defs.runs import RefreshSummary
-    from prime_pipeline.records import SectionHit
+    from prime_pipeline.records import Document, DocumentOutcome, SectionHit
     from prime_pipeline.workspace import Workspace
 
 # Typer carries its own click or uses the one installed, by version; either way this is click's UsageError.
@@ -47,13 +47,21 @@ app = typer.Typer(
 
 HomeOption = Annotated[Path | None, typer.Option("--home", help="PRIME_HOME, where everything is written.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object for programs.")]
+ModeOption = Annotated[str | None, typer.Option(help="offline, or full: sections are restructured first.")]
 ProfileOption = Annotated[
     str | None, typer.Option(help="embedded (no network) or paper (needs the model hub).")
 ]
 
 
 @app.command()
-def demo(home: HomeOption = None, as_json: JsonOption = False) -> None:
+def demo(
+    full: Annotated[
+        bool,
+        typer.Option("--full", help="Restructure the sections, too: by rules, without a language model."),
+    ] = False,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
     """Index the documentation of the installed Python packages, measure retrieval on it, and answer a question.
 
     Everything goes through Dagster into a home of its own (demo/ below PRIME_HOME). Needs no network and no key.
@@ -72,6 +80,8 @@ def demo(home: HomeOption = None, as_json: JsonOption = False) -> None:
             "corpus": INSTALLED,
             "queries": INSTALLED,
             "evaluate": SYSTEMS,
+            "mode": "full" if full else "offline",
+            "restructuring": {"method": "extractive"},
             "profile": "embedded",
             "embedder": EMBEDDED_MODEL,
         }
@@ -100,18 +110,20 @@ def refresh(
     republish: Annotated[
         bool, typer.Option("--republish", help="Publish a build even if a rollback took it back.")
     ] = False,
+    mode: ModeOption = None,
     profile: ProfileOption = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Bring documents, metadata and indexes up to date with the corpus, and publish them.
 
-    Cheap when nothing changed. Exits with 3 if some files failed; all others are published.
+    Cheap when nothing changed. Exits with 3 if some files failed or some sections were put off; all others are
+    published. In full mode with a language model this spends money: see prime estimate.
     """
     with _reporting(as_json) as console:
         from prime_pipeline.console import refresh_view
 
-        options = {"home": home, "corpus": corpus, "queries": queries, "profile": profile}
+        options = {"home": home, "corpus": corpus, "queries": queries, "mode": mode, "profile": profile}
         with _workspace(options, console, show_progress=not as_json) as workspace:
             summary = _refresh(workspace, allow_removals=allow_removals, republish=republish)
         if as_json:
@@ -120,6 +132,51 @@ def refresh(
             console.print(refresh_view(summary), soft_wrap=True)
         if summary.is_partial:
             raise typer.Exit(EXIT_PARTIAL)
+
+
+@app.command()
+def estimate(
+    sample: Annotated[
+        int, typer.Option(min=0, help="Rewrite this many sections first (paid), and show how it went.")
+    ] = 0,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Tell what restructuring would take, before it is paid: calls, tokens, money and time, document by document.
+
+    No call is made without --sample. Counts the documents that the last refresh read.
+    """
+    with _reporting(as_json) as console:
+        from prime_pipeline.console import estimate_view
+
+        with _workspace({"home": home}, console, show_progress=not as_json) as workspace:
+            quote = workspace.quote(sample)
+        if as_json:
+            _print_json(quote.fields())
+        else:
+            console.print(estimate_view(quote))
+
+
+@app.command()
+def diff(
+    document: Annotated[str, typer.Argument(help="Document id or path below the corpus.")],
+    section: Annotated[int | None, typer.Option(help="Only the section with this ordinal.")] = None,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what restructuring made of a document: raw beside rewritten text, with the verdict on every section."""
+    with _reporting(as_json) as console:
+        from prime_pipeline.console import diff_view, message
+        from prime_pipeline.restructuring.diff_page import page_path
+
+        with _workspace({"home": home}, console, show_progress=False) as workspace:
+            raw, outcome = workspace.restructured_document(document)
+            page = page_path(workspace.home.diffs, raw.doc_id)
+        if as_json:
+            _print_json(_diff_fields(raw, outcome, section, page))
+        else:
+            console.print(diff_view(raw, outcome, section))
+            console.print(message("as a page:", str(page), "dim"), soft_wrap=True)
 
 
 @app.command()
@@ -160,7 +217,7 @@ def status(home: HomeOption = None, as_json: JsonOption = False) -> None:
         from prime_pipeline.indexes.builds import read_manifest
 
         workspace = _opened({"home": home})
-        builds = workspace.builds("offline")
+        builds = workspace.builds(workspace.settings.mode)
         manifest = read_manifest(builds.path(builds.served_id))
         failed = workspace.store.failures()
         served = {
@@ -172,6 +229,8 @@ def status(home: HomeOption = None, as_json: JsonOption = False) -> None:
             "vectors": manifest.n_vectors,
             "embedder": manifest.embedder_name,
             "profile": manifest.profile,
+            "mode": manifest.variant,
+            **({"restructuring": manifest.restructuring} if manifest.restructuring else {}),
             "vector search": manifest.vector_search,
         }
         if as_json:
@@ -221,9 +280,10 @@ def rollback(home: HomeOption = None, as_json: JsonOption = False) -> None:
     """
     with _reporting(as_json) as console:
         workspace = _opened({"home": home})
-        builds = workspace.builds("offline")
+        variant = workspace.settings.mode
+        builds = workspace.builds(variant)
         builds.served_id  # noqa: B018  raises before a home is made that is none
-        with workspace.home.index_lock("offline"):
+        with workspace.home.index_lock(variant):
             taken_back, live = builds.rollback()
         if as_json:
             _print_json({"taken_back": taken_back, "live": live})
@@ -240,13 +300,15 @@ def gc(
     """Remove builds and leftovers that nothing needs."""
     with _reporting(as_json) as console:
         workspace = _opened({"home": home})
-        builds = workspace.builds("offline")
-        builds.served_id  # noqa: B018  raises before a home is made that is none
+        workspace.builds("offline").served_id  # noqa: B018  raises before a home is made that is none
         kept = workspace.settings.index.keep_builds if keep is None else keep
-        with workspace.home.index_lock("offline"):
-            removed_builds = builds.collect_garbage(kept)
+        removed_builds = []
+        for variant in ("offline", "full"):
+            with workspace.home.index_lock(variant):
+                removed_builds += workspace.builds(variant).collect_garbage(kept)
         with workspace.home.lock("documents"):
             n_files = workspace.store.collect_garbage() + workspace.home.remove_leftovers()
+            n_files += workspace.collect_restructured_garbage()
         if as_json:
             _print_json({"builds": removed_builds, "files": n_files})
         else:
@@ -360,13 +422,33 @@ def _summary_fields(summary: RefreshSummary) -> dict[str, Any]:
     }
 
 
+def _diff_fields(raw: Document, outcome: DocumentOutcome, ordinal: int | None, page: Path) -> dict[str, Any]:
+    sections = [
+        {
+            "ordinal": section.ordinal,
+            "heading_path": list(section.heading_path),
+            "outcome": what.kind,
+            "reasons": [{"code": f.code, "detail": f.detail} for f in what.findings],
+            "raw": section.body,
+            "rewritten": what.rewritten,
+            "appended": list(what.appended),
+            "refused": what.refused,
+        }
+        for section, what in zip(raw.sections, outcome.sections, strict=True)
+        if ordinal in (None, section.ordinal)
+    ]
+    return {"document": raw.doc_id, "title": raw.title, "page": str(page), "sections": sections}
+
+
 def _demo_fields(summary: RefreshSummary, hits: list[SectionHit], ui_command: str) -> dict[str, Any]:
     from prime_pipeline.console import measures_of
 
-    published = summary.steps["offline/published_index"]
+    published = summary.published
+    restructuring = summary.steps["restructuring"]
     return {
         **{name: published[name] for name in ("documents", "sections", "vectors")},
-        "queries": summary.evaluation.n_queries if summary.evaluation else 0,
+        **({"restructuring": dict(restructuring)} if "strategy" in restructuring else {}),
+        "queries": summary.n_queries,
         "measures": measures_of(summary),
         "question": DEMO_QUESTION,
         "hits": [_hit_fields(hit) for hit in hits],

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console, Group
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.panel import Panel
 from rich.progress import (
     BarColumn,
@@ -21,17 +22,53 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
+from prime_pipeline.errors import DocumentError
 from prime_pipeline.progress import Progress as ProgressListener
 from prime_pipeline.progress import silent
-from prime_pipeline.records import SectionHit
+from prime_pipeline.records import Document, DocumentOutcome, SectionHit
+from prime_pipeline.restructuring.diff import (
+    VERDICTS,
+    Piece,
+    PieceKind,
+    SectionDiff,
+    outcome_counts,
+    section_diffs,
+    words_summary,
+)
 
 if TYPE_CHECKING:
     from prime_pipeline.defs.runs import RefreshSummary
+    from prime_pipeline.refresh.pricing import Quote
+    from prime_pipeline.refresh.sampling import Sample
+    from prime_pipeline.restructuring.estimate import DocumentEstimate
 
 _EXCERPT_CHARACTERS = 420
 _MAX_LISTED = 20
-# C0 and C1 controls but tab and line feed, and what turns the direction of text: none may come from a document.
-_STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+# C0 and C1 controls but tab and line feed, what turns the direction of text, and half characters, which no terminal
+# takes: none may come from a document.
+_STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+_SIDE_BY_SIDE_WIDTH = 100
+_PIECE_STYLES: dict[PieceKind, str] = {
+    "kept": "",
+    "cut": "red strike",
+    "written": "green underline",
+    "patched": "bold yellow",
+}
+# Where the output has no styles (a file, a pipe), the marks of wdiff; "++" is ours.
+_PIECE_MARKS: dict[PieceKind, tuple[str, str]] = {
+    "kept": ("", ""),
+    "cut": ("[-", "-]"),
+    "written": ("{+", "+}"),
+    "patched": ("{++", "++}"),
+}
+_VERDICT_STYLES = {
+    "accepted": "green",
+    "repaired": "green",
+    "patched": "yellow",
+    "raw": "red",
+    "deferred": "red",
+}
 
 SYSTEM_LABELS = {
     "bm25": "BM25 over documents",
@@ -89,7 +126,8 @@ def measures_table(title: str, systems: Mapping[str, Mapping[str, float]], colum
     best = {c: max((measured[c] for measured in systems.values()), default=0.0) for c in columns}
     for system, measured in systems.items():
         cells = [Text(f"{measured[c]:.3f}", style="bold" if measured[c] == best[c] else "") for c in columns]
-        table.add_row(Text(SYSTEM_LABELS.get(system, system)), *cells)
+        name, comma, variant = system.partition(", ")
+        table.add_row(Text(SYSTEM_LABELS.get(name, name) + comma + variant), *cells)
     return table
 
 
@@ -109,14 +147,14 @@ def messages(label: str, texts: Sequence[str], style: str = "yellow") -> Iterato
 
 def refresh_view(summary: RefreshSummary) -> Group:
     """What a refresh did: counts, failures, notes, checks and measures."""
-    scan, published = summary.scan, summary.steps["offline/published_index"]
+    scan, published = summary.scan, summary.published
     counts: dict[str, Any] = {
         "added": len(scan.added),
         "updated": len(scan.changed),
         "removed": len(scan.removed),
         "unchanged": scan.unchanged,
         "failed": len(scan.failed),
-        "embedded": summary.steps["offline/vector_index"].get("encoded", 0),
+        "embedded": sum(step.get("encoded", 0) for step in summary.steps.values()),
     }
     moved = (
         summary.steps["offline/document_metadata"].get("changed_texts", 0)
@@ -130,27 +168,52 @@ def refresh_view(summary: RefreshSummary) -> Group:
     }
     notes = {name: str(step["notes"]) for name, step in summary.steps.items() if "notes" in step}
     parts: list[Any] = [
-        counts_table("Refresh", counts),
+        counts_table("Refresh", {**counts, **_restructuring_counts(summary)}),
         *messages("failed:", [f"{source}: {reason}" for source, reason in scan.failed.items()]),
         *messages("note:", [f"{source}: {warning}" for source, warning in scan.warnings]),
         *(message(f"{name}:", note.removeprefix("* "), "dim") for name, note in notes.items()),
         *(message("check did not pass:", check) for check in summary.failed_checks),
     ]
-    if summary.evaluation:
-        title = f"{summary.evaluation.n_queries} queries, {summary.evaluation.queries}"
+    if summary.evaluations:
+        title = f"{summary.n_queries} queries, {summary.evaluations[-1].queries}"
         parts.append(measures_table(title, measures_of(summary), ("ndcg@5", "mrr")))
     return Group(*parts)
 
 
+def _restructuring_counts(summary: RefreshSummary) -> dict[str, str]:
+    """What restructuring did and where it stands; nothing in offline mode."""
+    step = summary.steps["restructuring"]
+    if "strategy" not in step:
+        return {}
+    shares = {kind: step.get(f"{kind} share", 0.0) for kind in VERDICTS}
+    counts = {
+        "restructured": f"{step['restructured']:,} documents by {step['strategy']}",
+        "outcomes": ", ".join(f"{share:.1%} {kind}" for kind, share in shares.items() if share),
+        "words saved": f"{step['words saved']:.1%}",
+    }
+    if step["calls"] or step["cache hits"]:
+        tokens = step["prompt tokens"] + step["completion tokens"]
+        cost = next((f", {value:,.4f} {name[5:]}" for name, value in step.items() if name[:5] == "cost "), "")
+        counts["language model"] = (
+            f"{step['calls']:,} calls, {step['cache hits']:,} from the cache, {tokens:,} tokens{cost}"
+        )
+    if step["put off documents"]:
+        counts["put off"] = f"{step['put off documents']:,} documents, tried again by the next refresh"
+    if note := summary.steps["restructured_corpus"].get("note"):
+        counts["not published"] = str(note)
+    return counts
+
+
 def demo_view(summary: RefreshSummary, question: str, hits: Sequence[SectionHit], ui_command: str) -> Group:
     """What the demo built and found, and how to go on."""
-    published = summary.steps["offline/published_index"]
-    counts = {name: published[name] for name in ("documents", "sections", "vectors")}
+    counts: dict[str, Any] = {name: summary.published[name] for name in ("documents", "sections", "vectors")}
     failed = {"failed": len(summary.scan.failed)} if summary.scan.failed else {}
-    n_queries = summary.evaluation.n_queries if summary.evaluation else 0
-    title = f"\n{n_queries} known-item queries: the packages' one-line summaries, which are not in the indexed text"
+    restructuring = _restructuring_counts(summary)
+    parts = [counts_table("\nRestructured", restructuring)] if restructuring else []
+    title = f"\n{summary.n_queries} known-item queries: one-line summaries that are not in the indexed text"
     return Group(
         counts_table("\nIndexed", {**counts, **failed}),
+        *parts,
         measures_table(title, measures_of(summary), ("ndcg@5", "mrr")),
         Text(f"\n{question}", style="bold"),
         hits_view(hits),
@@ -165,9 +228,88 @@ def demo_view(summary: RefreshSummary, question: str, hits: Sequence[SectionHit]
 
 
 def measures_of(summary: RefreshSummary) -> dict[str, dict[str, float]]:
-    """Mean by measure and system; empty where nothing was evaluated."""
-    systems = summary.evaluation.systems if summary.evaluation else {}
-    return {name: dict(measured.means) for name, measured in systems.items()}
+    """Mean by measure and system; empty where nothing was evaluated.
+
+    Systems of the full track carry its name and how sections were rewritten, so that an extract is never taken for the
+    paper's semantic restructuring.
+    """
+    return {
+        name if report.variant == "offline" else f"{name}, full ({report.restructuring})": dict(
+            measured.means
+        )
+        for report in summary.evaluations
+        for name, measured in report.systems.items()
+    }
+
+
+def estimate_view(quote: Quote) -> RenderableType:
+    """What restructuring would take: in all, for the largest documents, and how the sample went."""
+    counted = quote.estimate
+    if counted is None:
+        return Text(f"{quote.label} asks no language model and costs nothing.")
+    seconds = quote.seconds
+    totals: dict[str, Any] = {
+        "sections": counted.n_sections,
+        "kept raw by the router": counted.n_routed,
+        "calls to pay": counted.n_calls,
+        "answered already": f"{counted.n_cached:,} ({counted.cached_share:.0%})",
+        "tokens to read": quote.prompt_tokens,
+        "tokens to generate": f"{quote.completion_tokens:,} (expected)",
+        "price": _money(quote.cost, quote),
+        "time": "no call measured yet: try --sample 20" if seconds is None else _duration(seconds),
+    }
+    parts: list[RenderableType] = [counts_table(f"Restructuring by {quote.label}", totals)]
+    if quote.sample:
+        parts.append(_sample_table(quote.sample))
+    elif counted.n_calls:
+        parts.append(Text("Repairs are not counted; --sample N shows how many there are.", style="dim"))
+    if counted.n_calls:
+        parts.append(_documents_table(quote, counted.documents))
+    return Group(*parts)
+
+
+def _documents_table(quote: Quote, documents: Sequence[DocumentEstimate]) -> Table:
+    table = Table(title=_title("\nLargest documents"), title_justify="left")
+    table.add_column("document", overflow="fold")
+    for column in ("calls", "cached", "tokens", "price"):
+        table.add_column(column, justify="right")
+    for document in documents[:_MAX_LISTED]:
+        numbers = [f"{n:,}" for n in (document.n_calls, document.n_cached, document.tokens)]
+        table.add_row(Text(_shown(document.doc_id)), *numbers, _money(quote.cost_of(document), quote))
+    if len(documents) > _MAX_LISTED:
+        rest = documents[_MAX_LISTED:]
+        sums = [sum(d.n_calls for d in rest), sum(d.n_cached for d in rest), sum(d.tokens for d in rest)]
+        table.add_row(Text(f"and {len(rest):,} more", style="dim"), *(f"{n:,}" for n in sums), "")
+    return table
+
+
+def _sample_table(sample: Sample) -> Table:
+    spent = sample.spending
+    title = (
+        f"\nSample of {len(sample.sections)} sections: {spent.calls:,} calls, {spent.cache_hits:,} from the cache, "
+        f"{spent.prompt_tokens + spent.completion_tokens:,} tokens"
+    )
+    table = Table(title=_title(title), title_justify="left")
+    for column in ("section", "outcome", "reasons"):
+        table.add_column(column, overflow="fold")
+    for sampled in sample.sections:
+        where = " › ".join([sampled.document.title, *sampled.section.heading_path])
+        reasons = ", ".join(dict.fromkeys(finding.code for finding in sampled.outcome.findings))
+        kind = sampled.outcome.kind
+        table.add_row(Text(_shown(where)), Text(kind, style=_VERDICT_STYLES.get(kind, "")), reasons)
+    return table
+
+
+def _money(cost: float | None, quote: Quote) -> str:
+    if cost is None or quote.prices is None:
+        return "no price set (llm.prices)"
+    return f"{cost:,.4f} {quote.prices.currency}"
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
 def hits_view(hits: Sequence[SectionHit]) -> Group:
@@ -200,6 +342,82 @@ def excerpt(text: str) -> str:
         return joined
     blank = max(joined.rfind(mark, _EXCERPT_CHARACTERS - 60, _EXCERPT_CHARACTERS + 1) for mark in " \n")
     return joined[: blank if blank > 0 else _EXCERPT_CHARACTERS].rstrip() + " …"
+
+
+def diff_view(document: Document, outcome: DocumentOutcome, ordinal: int | None) -> RenderableType:
+    """What restructuring did to a document, section by section, and a line that sums up all of it.
+
+    Columns stand side by side where the terminal is 100 wide or more. Without styles (in a pipe), changes stand between
+    the marks of wdiff.
+
+    Args:
+        document: With the raw sections.
+        outcome: What restructuring made of them.
+        ordinal: The only section to show; None for all.
+
+    Raises:
+        DocumentError: There is no such section, or the outcome is of other sections.
+    """
+    diffs = section_diffs(document, outcome)
+    shown = [diff for diff in diffs if ordinal in (None, diff.section.ordinal)]
+    if not shown and ordinal is not None:
+        known = ", ".join(str(diff.section.ordinal) for diff in diffs)
+        raise DocumentError(document.source_path, f"there is no section {ordinal}: choose one of {known}")
+    counts = ", ".join(f"{n:,} {kind}" for kind, n in outcome_counts(diffs).items())
+    summary = f"{document.title}: {words_summary(diffs)}; sections: {counts or 'none'}"
+    return Group(*map(_diff_panel, shown), Text(_shown(" ".join(summary.split())), style="bold"))
+
+
+def _diff_panel(diff: SectionDiff) -> Panel:
+    kind = diff.outcome.kind
+    style = _VERDICT_STYLES.get(kind, "cyan")
+    parts: list[RenderableType] = [Text(VERDICTS[kind], style="dim")]
+    parts += [
+        Text.assemble("• ", (_shown(code), "bold"), _shown(f": {detail}" if detail else ""))
+        for code, detail in diff.reasons
+    ]
+    if served := diff.served:
+        parts += ["", _Sides(("Raw", served[0]), ("Restructured", served[1]))]
+    else:
+        parts += ["", Text(_shown(diff.section.body), overflow="fold")]
+    if refused := diff.refused:
+        parts += ["", Text("The last rewrite: refused, never served", style="red")]
+        parts += [_Sides(("Raw", refused[0]), ("Refused", refused[1]))]
+    label = _shown(f"{diff.section.ordinal}. {diff.label}")
+    title = Text.assemble((label, "not dim bold"), "  ", (kind, f"not dim {style}"))
+    return Panel(Group(*parts), title=title, title_align="left", border_style="dim")
+
+
+@dataclass(frozen=True, slots=True)
+class _Sides:
+    """Two named texts with their changes marked, laid out when the width is known."""
+
+    left: tuple[str, Sequence[Piece]]
+    right: tuple[str, Sequence[Piece]]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        plain = console.color_system is None
+        sides = [
+            Group(Text(name, style="dim"), _marked(pieces, plain=plain))
+            for name, pieces in (self.left, self.right)
+        ]
+        if console.width < _SIDE_BY_SIDE_WIDTH:
+            yield Group(sides[0], "", sides[1])
+            return
+        columns = Table.grid(padding=(0, 3), expand=True)
+        columns.add_column(ratio=1)
+        columns.add_column(ratio=1)
+        columns.add_row(*sides)
+        yield columns
+
+
+def _marked(pieces: Sequence[Piece], *, plain: bool) -> Text:
+    text = Text(overflow="fold")
+    for piece in pieces:
+        before, after = _PIECE_MARKS[piece.kind] if plain else ("", "")
+        text.append(before + _shown(piece.words) + after, style=_PIECE_STYLES[piece.kind])
+        text.append(_shown(piece.blanks))
+    return text
 
 
 def _title(text: str) -> Text:

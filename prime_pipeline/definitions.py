@@ -8,13 +8,22 @@ from prime_pipeline.defs.corpus_assets import corpus_scan, raw_corpus, raw_docum
 from prime_pipeline.defs.index_assets import index_assets
 from prime_pipeline.defs.report_assets import retrieval_runs, warehouse
 from prime_pipeline.defs.resources import WorkspaceResource
+from prime_pipeline.defs.restructuring_assets import (
+    restructured_corpus,
+    restructured_documents,
+    restructuring,
+)
 
 defs = dg.Definitions(
     assets=[
         corpus_scan,
         raw_documents,
         raw_corpus,
+        restructured_documents,
+        restructuring,
+        restructured_corpus,
         *index_assets("offline", raw_corpus.key),
+        *index_assets("full", restructured_corpus.key),
         retrieval_runs,
         warehouse,
     ],

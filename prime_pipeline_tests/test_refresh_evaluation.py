@@ -56,7 +56,7 @@ def evaluated(
         return paper_literal_vectors(CORPUS, bench.embedder, bench.embeddings)
 
     with bench.retriever(options) as retriever:
-        return evaluate_build(retriever, queries, systems, vectors, bench.home.measures)
+        return evaluate_build(retriever, queries, systems, vectors, bench.home.measures("offline"))
 
 
 def test_a_report_measures_every_system_over_every_judged_query(bench: Bench) -> None:
@@ -72,14 +72,14 @@ def test_a_report_measures_every_system_over_every_judged_query(bench: Bench) ->
 
 def test_a_report_is_read_back_as_it_was_written(bench: Bench) -> None:
     report = evaluated(bench)
-    assert read_report(bench.home.measures) == replace(report, changed=False)
+    assert read_report(bench.home.measures("offline")) == replace(report, changed=False)
 
 
 def test_an_equal_evaluation_is_not_run_again(bench: Bench) -> None:
     report = evaluated(bench)
-    written = bench.home.measures.read_bytes()
+    written = bench.home.measures("offline").read_bytes()
     assert evaluated(bench) == replace(report, changed=False)
-    assert bench.home.measures.read_bytes() == written
+    assert bench.home.measures("offline").read_bytes() == written
 
 
 def test_whatever_determines_the_measures_makes_another_evaluation(bench: Bench) -> None:
@@ -104,17 +104,17 @@ def test_whatever_determines_the_measures_makes_another_evaluation(bench: Bench)
     "content", ["", "{", "[]", "3", '"x"', "{}", '{"systems": []}', '{"systems": {"a": {"x": 1}}}']
 )
 def test_a_report_that_cannot_be_read_is_made_again(bench: Bench, content: str) -> None:
-    bench.home.measures.parent.mkdir(parents=True)
-    bench.home.measures.write_text(content)
-    assert read_report(bench.home.measures) is None
+    bench.home.measures("offline").parent.mkdir(parents=True)
+    bench.home.measures("offline").write_text(content)
+    assert read_report(bench.home.measures("offline")) is None
     assert evaluated(bench).changed
 
 
 def test_a_report_of_another_version_is_made_again(bench: Bench) -> None:
     evaluated(bench)
-    fields = json.loads(bench.home.measures.read_text())
-    bench.home.measures.write_text(json.dumps(fields | {"unknown": 1}))
-    assert read_report(bench.home.measures) is None
+    fields = json.loads(bench.home.measures("offline").read_text())
+    bench.home.measures("offline").write_text(json.dumps(fields | {"unknown": 1}))
+    assert read_report(bench.home.measures("offline")) is None
 
 
 def test_literal_vectors_stand_for_title_raw_terms_and_headings(bench: Bench) -> None:

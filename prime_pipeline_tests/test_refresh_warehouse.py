@@ -7,14 +7,18 @@ from typing import Any
 
 import pytest
 
+from prime_pipeline.records import DocumentOutcome, Finding, SectionOutcome, Spending
 from prime_pipeline.refresh.evaluation import EvaluationReport, SystemMeasures
-from prime_pipeline.refresh.warehouse import WarehouseOutcome, refresh_warehouse
+from prime_pipeline.refresh.warehouse import Restructuring, WarehouseOutcome, refresh_warehouse
+from prime_pipeline.storage.ledger import Ledger, LedgerLine, LedgerRun
 from prime_pipeline_tests.builds import Bench
 from prime_pipeline_tests.documents import make_document
 
 REPORT = EvaluationReport(
     fingerprint="f1",
     build_id="b",
+    variant="offline",
+    restructuring="",
     queries="mine",
     known_item=False,
     n_queries=2,
@@ -34,8 +38,12 @@ def bench(tmp_path: Path) -> Bench:
     return bench
 
 
-def refresh(bench: Bench, report: EvaluationReport | None = None) -> WarehouseOutcome:
-    return refresh_warehouse(bench.home.warehouse, bench.live(), bench.store.catalogue(), report)
+def refresh(
+    bench: Bench, *reports: EvaluationReport, restructuring: Restructuring | None = None
+) -> WarehouseOutcome:
+    return refresh_warehouse(
+        bench.home.warehouse, bench.live(), bench.store.catalogue(), reports, restructuring
+    )
 
 
 def rows(bench: Bench, query: str) -> list[Any]:
@@ -52,18 +60,26 @@ def test_the_tables_hold_what_is_served(bench: Bench) -> None:
     bench.store.put_failure("c", "c", "c.md", "is broken")
     outcome = refresh(bench, REPORT)
     assert outcome.changed
-    assert outcome.rows == {"documents": 3, "sections": 3, "metadata": 2, "measures": 2}
+    assert outcome.rows == {
+        "documents": 3,
+        "sections": 3,
+        "metadata": 2,
+        "measures": 2,
+        "restructurings": 0,
+        "restructuring_runs": 0,
+        "spending": 0,
+    }
     version = bench.store.catalogue()["a"].version
     documents = rows(bench, "SELECT * FROM documents ORDER BY doc_id")
     assert documents[0] == ("a", 'The "A"', "a.md", version, 2, None)
     assert documents[2] == ("c", "c", "c.md", None, 0, "is broken")
     sections = rows(bench, "SELECT * FROM sections ORDER BY section_id")
     text = "## Bread, “dough”\nDough of bread."
-    assert sections[0] == ("a#1", "a", 1, ["Bread, “dough”"], len(text), 2, 3)
+    assert sections[0] == ("a#1", "a", 1, ["Bread, “dough”"], len(text), None, 2, 3)
     assert [section[0] for section in sections] == ["a#1", "a#2", "b#1"]
     assert rows(bench, "SELECT * FROM measures ORDER BY query_id") == [
-        ("bm25", "q1", "mrr", 1.0),
-        ("bm25", "q2", "mrr", 0.5),
+        ("offline", "", "bm25", "q1", "mrr", 1.0),
+        ("offline", "", "bm25", "q2", "mrr", 0.5),
     ]
 
 
@@ -113,3 +129,28 @@ def test_nothing_but_the_snapshot_is_left_behind(bench: Bench) -> None:
     before = {path.name for path in bench.home.root.iterdir()}
     refresh(bench)
     assert {path.name for path in bench.home.root.iterdir()} - before == {"warehouse.duckdb"}
+
+
+def test_restructurings_and_what_they_cost_are_told(bench: Bench) -> None:
+    ledger = Ledger(bench.home.ledger)
+    ledger.open_run(LedgerRun("r1", "2026-01-02T03:04:05+00:00", "abc", "llm:m/full-1", 2, 300, 200))
+    finding = Finding("number_missing", "12.5")
+    sections = (
+        SectionOutcome(1, "patched", "x", (finding,), appended=("It is 12.5.",)),
+        SectionOutcome(2, "accepted", "y"),
+    )
+    facts = Restructuring("llm:m/full-1", "v1", lambda: [DocumentOutcome("a", sections)], ledger)
+    assert refresh(bench, restructuring=facts).changed
+    assert not refresh(bench, restructuring=facts).changed
+    assert rows(bench, "SELECT * FROM restructurings ORDER BY section_id") == [
+        ("a#1", "a", "llm:m/full-1", "patched", ["number_missing"], 1),
+        ("a#2", "a", "llm:m/full-1", "accepted", [], 0),
+    ]
+    ledger.add(LedgerLine("r1", "a", Spending(3, 1, 0, 310, 190), 0.25))
+    assert refresh(bench, restructuring=facts).changed  # money was spent since
+    joined = (
+        "SELECT expected_calls, sum(calls), expected_prompt_tokens, sum(prompt_tokens), sum(cost)"
+        " FROM restructuring_runs JOIN spending USING (run_id) GROUP BY ALL"
+    )
+    assert rows(bench, joined) == [(2, 3, 300, 310, 0.25)]
+    ledger.close()

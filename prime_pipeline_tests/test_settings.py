@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -221,7 +222,7 @@ def test_every_retrieval_and_metadata_setting_reaches_its_stage() -> None:
 
 
 def test_settings_have_a_description_each() -> None:
-    groups = ("metadata", "index", "retrieval")
+    groups = ("metadata", "index", "retrieval", "llm", "restructuring")
     fields = {name: field for name, field in Settings.model_fields.items() if name not in groups}
     for group in groups:
         fields |= getattr(load_settings(), group).__class__.model_fields
@@ -355,3 +356,61 @@ def test_what_cannot_be_written_down_is_not_remembered(home: Path) -> None:
     with pytest.raises(SettingsError, match=r"prime\.toml cannot be brought up to date"):
         remember(settings)
     assert list(home.iterdir()) == []
+
+
+ENDPOINT = {"base_url": "http://127.0.0.1:1/v1", "model": "m"}
+
+
+def test_the_method_follows_the_endpoint_unless_it_is_named(home: Path) -> None:
+    assert load_settings().method == "extractive"
+    assert load_settings({"llm": ENDPOINT}).method == "llm"
+    assert load_settings({"llm": ENDPOINT, "restructuring": {"method": "extractive"}}).method == "extractive"
+
+
+@pytest.mark.parametrize(
+    ("options", "fragment"),
+    [
+        ({"llm": {"base_url": "http://127.0.0.1:1/v1"}}, "name the model"),
+        ({"llm": {"base_url": "127.0.0.1:1/v1", "model": "m"}}, "llm.base_url"),
+        ({"llm": {"base_url": "http://user:secret@host/v1", "model": "m"}}, "llm.base_url"),
+        ({"llm": {**ENDPOINT, "max_cost": 1.0}}, "llm.prices"),
+        ({"llm": {**ENDPOINT, "max_tokens": 0}}, "llm.max_tokens"),
+        ({"restructuring": {"method": "llm"}}, "llm.base_url is not set"),
+        ({"restructuring": {"gate": {"no_such": 1.0}}}, "no threshold 'no_such'"),
+        ({"restructuring": {"router": {"min_words": float("nan")}}}, "restructuring.router.min_words"),
+        ({"mode": "both"}, "mode"),
+    ],
+)
+def test_settings_of_restructuring_are_checked(home: Path, options: dict[str, Any], fragment: str) -> None:
+    with pytest.raises(SettingsError, match=re.escape(fragment)) as error:
+        load_settings(options)
+    assert "secret" not in str(error.value)
+
+
+def test_a_key_is_never_shown(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PRIME_LLM__API_KEY", "sk-secret")
+    settings = load_settings({"llm": ENDPOINT, "mode": "full"})
+    assert settings.llm.api_key.get_secret_value() == "sk-secret"
+    assert "sk-secret" not in repr(settings)
+    remember(settings)
+    assert "sk-secret" not in (home / "prime.toml").read_text()
+    for mistyped in ({"api_kye": "sk-secret"}, {"api_key": ["sk-secret"]}):
+        with pytest.raises(SettingsError) as error:
+            load_settings({"llm": mistyped})
+        assert "sk-secret" not in str(error.value)
+
+
+def test_prices_and_thresholds_arrive_where_they_are_used(home: Path) -> None:
+    llm = {
+        **ENDPOINT,
+        "max_cost": 2.0,
+        "prices": {"m": {"prompt": 1.0, "completion": 3.0, "currency": "EUR"}},
+    }
+    restructuring = {"gate": {"max_loop": 3, "max_length_ratio": 1.5}, "router": {"min_words": 20}}
+    settings = load_settings({"llm": llm, "restructuring": restructuring})
+    assert settings.llm.price is not None
+    assert settings.llm.price.cost(1_000_000, 2_000_000) == 7.0
+    assert settings.rewriting_options.router.min_words == 20
+    assert settings.restructuring.gate_options.max_loop == 3
+    assert isinstance(settings.restructuring.gate_options.max_loop, int)
+    assert settings.restructuring.gate_options.max_length_ratio == 1.5

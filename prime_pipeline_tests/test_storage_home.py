@@ -15,13 +15,17 @@ def test_a_home_below_shares_the_caches_and_nothing_else(tmp_path: Path) -> None
     home = Home.at(tmp_path)
     demo = home.below("demo")
     assert (demo.embeddings, demo.token_vectors) == (home.embeddings, home.token_vectors)
+    assert demo.llm_cache == home.llm_cache
     own = [
         demo.dagster,
         demo.documents,
         demo.indexes("offline"),
         demo.seal("raw"),
         demo.warehouse,
-        demo.measures,
+        demo.measures("offline"),
+        demo.restructured("abc"),
+        demo.ledger,
+        demo.diffs,
     ]
     assert all(path.is_relative_to(tmp_path / "demo") for path in own)
 

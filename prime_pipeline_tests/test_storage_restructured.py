@@ -51,7 +51,8 @@ def pending(raw: DocumentStore, restructured: RestructuredStore) -> list[str]:
 def test_what_is_put_comes_back(raw: DocumentStore, restructured: RestructuredStore) -> None:
     (entry,) = put_raw(raw, document("a"))
     stored = restructured.put(entry, document("a"), outcome("a"))
-    loaded = restructured.documents.load("a", stored.version or "")
+    loaded, whole = restructured.load(stored) or (document("b"), outcome("b"))
+    assert (loaded.doc_id, whole) == ("a", outcome("a"))
     assert loaded.sections[0].rewritten == "One two. It is 12.5 %."
     assert loaded.sections[1].rewritten is None
     assert loaded.text == document("a").text

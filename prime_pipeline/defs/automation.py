@@ -7,12 +7,14 @@ import dagster as dg
 from prime_pipeline.corpus.watch import corpus_state
 from prime_pipeline.defs.corpus_assets import raw_documents
 from prime_pipeline.defs.liveness import refresh_is_live
+from prime_pipeline.defs.restructuring_assets import restructured_documents
 from prime_pipeline.settings import load_settings
 
 refresh = dg.define_asset_job(
     "refresh",
-    selection=dg.AssetSelection.all() - dg.AssetSelection.assets(raw_documents),
-    description="Scan the corpus, bring metadata and indexes up to date, publish, evaluate. Cheap when nothing changed.",
+    selection=dg.AssetSelection.all() - dg.AssetSelection.assets(raw_documents, restructured_documents),
+    description="Scan the corpus, restructure in full mode, bring metadata and indexes up to date, publish, evaluate. "
+    "Cheap when nothing changed.",
 )
 
 
@@ -42,12 +44,13 @@ def corpus_changes(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.
     run_status=dg.DagsterRunStatus.SUCCESS, request_job=refresh, default_status=dg.DefaultSensorStatus.STOPPED
 )
 def refresh_after_backfill(context: dg.RunStatusSensorContext) -> Iterator[dg.RunRequest]:
-    """Refresh when a backfill of raw_documents has succeeded, so that the indexes follow."""
+    """Refresh when a backfill of documents has succeeded, raw or restructured, so that the indexes follow."""
     run = context.dagster_run
     if run.job_name == refresh.name:  # its scan logs events of raw_documents, too
         return
     events = context.instance.all_logs(run.run_id, of_type=dg.DagsterEventType.ASSET_MATERIALIZATION)
-    if any(e.dagster_event and e.dagster_event.asset_key == raw_documents.key for e in events):
+    keys = {raw_documents.key, restructured_documents.key}
+    if any(e.dagster_event and e.dagster_event.asset_key in keys for e in events):
         yield dg.RunRequest(
             run_key=run.run_id
         )  # one per run, since the last run of a backfill is the one that counts

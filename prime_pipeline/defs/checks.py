@@ -8,18 +8,19 @@ import dagster as dg
 import numpy as np
 
 from prime_pipeline.defs.corpus_assets import corpus_scan, raw_corpus
-from prime_pipeline.defs.index_assets import published_index_key
+from prime_pipeline.defs.index_assets import VARIANTS, published_index_key
 from prime_pipeline.defs.report_assets import retrieval_runs
+from prime_pipeline.defs.restructuring_assets import restructuring
 from prime_pipeline.errors import PrimeError
 from prime_pipeline.indexes.builds import LEXICAL_FILE, METADATA_FILE, verify_build
 from prime_pipeline.indexes.lexical import LexicalIndex
 from prime_pipeline.indexes.vectors import VectorIndex, check_vectors
-from prime_pipeline.refresh.evaluation import read_report
+from prime_pipeline.refresh.restructuring import current_standing
 from prime_pipeline.storage.metadata_file import MetadataFile
 from prime_pipeline.storage.seal import read_seal
 from prime_pipeline.workspace import Workspace
 
-_PUBLISHED = published_index_key("offline")
+_WITH_REASON = ("repaired", "patched", "routed", "raw", "deferred")
 _N_SAMPLED = 100
 
 
@@ -50,10 +51,75 @@ def documents_are_whole(workspace: dg.ResourceParam[Workspace]) -> dg.AssetCheck
     )
 
 
-@dg.asset_check(asset=_PUBLISHED)
-def index_holds_the_corpus(workspace: dg.ResourceParam[Workspace]) -> dg.AssetCheckResult:
-    """Metadata, lexical and vector index hold exactly the sealed documents, in files that are what was published."""
-    live = workspace.builds("offline").live_path
+@dg.asset_check(asset=restructuring)
+def sections_are_accounted_for(workspace: dg.ResourceParam[Workspace]) -> dg.AssetCheckResult:
+    """Every section of every document is restructured, or raw with a reason."""
+    if workspace.settings.mode == "offline":
+        return _not_in_offline_mode()
+    raw = {d: e.version for d, e in workspace.store.catalogue().items() if e.version is not None}
+    outcomes = {outcome.doc_id: outcome for outcome in workspace.restructured.outcomes()}
+    faults = [f"{doc_id}: not restructured" for doc_id in sorted(raw.keys() - outcomes.keys())]
+    faults += [
+        f"{outcome.doc_id}#{section.ordinal}: raw without a reason"
+        for outcome in outcomes.values()
+        for section in outcome.sections
+        if section.kind in _WITH_REASON and not section.findings
+    ]
+    standing = current_standing(workspace.restructured)
+    total = max(1, sum(standing.kinds.values()))
+    return dg.AssetCheckResult(
+        passed=not faults,
+        metadata={
+            **{f"{kind} share": n / total for kind, n in standing.kinds.items()},
+            "reasons": dg.MetadataValue.json(dict(standing.codes)),
+            "faults": dg.MetadataValue.json(faults[:50]),
+        },
+    )
+
+
+@dg.asset_check(asset=restructuring)
+def nothing_is_put_off(workspace: dg.ResourceParam[Workspace]) -> dg.AssetCheckResult:
+    """No section waits for the endpoint or for budget. A warning only: the next refresh tries again."""
+    if workspace.settings.mode == "offline":
+        return _not_in_offline_mode()
+    standing = current_standing(workspace.restructured)
+    n_deferred = standing.kinds.get("deferred", 0)
+    return dg.AssetCheckResult(
+        passed=n_deferred == 0,
+        severity=dg.AssetCheckSeverity.WARN,
+        metadata={"put off sections": n_deferred, "share": standing.deferred_share},
+    )
+
+
+def published_checks(variant: str) -> list[dg.AssetChecksDefinition]:
+    """The checks on what a variant publishes."""
+
+    @dg.asset_check(asset=published_index_key(variant))
+    def index_holds_the_corpus(workspace: dg.ResourceParam[Workspace]) -> dg.AssetCheckResult:
+        """Metadata, lexical and vector index hold exactly the sealed documents, in files that are what was published."""
+        if not workspace.has_corpus(variant):
+            return _not_in_offline_mode()
+        return _index_check(workspace, variant)
+
+    @dg.asset_check(asset=published_index_key(variant))
+    def vectors_are_unit_vectors(workspace: dg.ResourceParam[Workspace]) -> dg.AssetCheckResult:
+        """Every vector is finite and of length 1."""
+        if not workspace.has_corpus(variant):
+            return _not_in_offline_mode()
+        live = workspace.builds(variant).live_path
+        if live is None:
+            return dg.AssetCheckResult(passed=False, description="nothing is published")
+        vectors = np.asarray(VectorIndex(live).vectors)
+        fault = check_vectors(vectors)
+        return dg.AssetCheckResult(
+            passed=fault is None, description=fault, metadata={"vectors": len(vectors)}
+        )
+
+    return [index_holds_the_corpus, vectors_are_unit_vectors]
+
+
+def _index_check(workspace: Workspace, variant: str) -> dg.AssetCheckResult:
+    live = workspace.builds(variant).live_path
     if live is None:
         return dg.AssetCheckResult(passed=False, description="nothing is published")
     try:
@@ -61,7 +127,7 @@ def index_holds_the_corpus(workspace: dg.ResourceParam[Workspace]) -> dg.AssetCh
         parts = _part_ids(live)
     except PrimeError as error:
         return dg.AssetCheckResult(passed=False, description=str(error))
-    sealed = read_seal(workspace.home.seal("raw"))
+    sealed = workspace.plan(variant).corpus
     expected = [doc_id for doc_id, _ in sealed.documents]
     differing = [name for name, ids in parts.items() if ids != expected]
     is_current = manifest.corpus_version == sealed.version
@@ -75,30 +141,24 @@ def index_holds_the_corpus(workspace: dg.ResourceParam[Workspace]) -> dg.AssetCh
     )
 
 
-@dg.asset_check(asset=_PUBLISHED)
-def vectors_are_unit_vectors(workspace: dg.ResourceParam[Workspace]) -> dg.AssetCheckResult:
-    """Every vector is finite and of length 1."""
-    live = workspace.builds("offline").live_path
-    if live is None:
-        return dg.AssetCheckResult(passed=False, description="nothing is published")
-    vectors = np.asarray(VectorIndex(live).vectors)
-    fault = check_vectors(vectors)
-    return dg.AssetCheckResult(passed=fault is None, description=fault, metadata={"vectors": len(vectors)})
+def _not_in_offline_mode() -> dg.AssetCheckResult:
+    return dg.AssetCheckResult(passed=True, description="nothing to check: the full track is not built")
 
 
 @dg.asset_check(asset=retrieval_runs)
 def measures_are_complete(workspace: dg.ResourceParam[Workspace]) -> dg.AssetCheckResult:
     """Every judged query has a value from 0 to 1 in every measure of every system."""
-    report = read_report(workspace.home.measures)
-    if not workspace.settings.queries or report is None:
-        return dg.AssetCheckResult(
-            passed=not workspace.settings.queries, description="no queries are configured"
-        )
-    series = [values for run in report.systems.values() for values in run.per_query.values()]
+    if not workspace.settings.queries:
+        return dg.AssetCheckResult(passed=True, description="no queries are configured")
+    reports = workspace.evaluations()
+    if not reports:
+        return dg.AssetCheckResult(passed=False, description="nothing was evaluated")
+    n_queries = reports[0].n_queries
+    series = [v for report in reports for run in report.systems.values() for v in run.per_query.values()]
     faults = [
         values
         for values in series
-        if len(values) != report.n_queries or not all(0.0 <= v <= 1.0 for v in values.values())
+        if len(values) != n_queries or not all(0.0 <= v <= 1.0 for v in values.values())
     ]
     return dg.AssetCheckResult(passed=not faults, metadata={"series": len(series), "faulty": len(faults)})
 
@@ -124,7 +184,8 @@ def _spread(items: Sequence[tuple[str, str]], n: int) -> list[tuple[str, str]]:
 CHECKS = [
     every_source_is_readable,
     documents_are_whole,
-    index_holds_the_corpus,
-    vectors_are_unit_vectors,
+    sections_are_accounted_for,
+    nothing_is_put_off,
+    *(check for variant in VARIANTS for check in published_checks(variant)),
     measures_are_complete,
 ]

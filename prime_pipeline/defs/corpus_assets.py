@@ -81,7 +81,7 @@ def raw_documents(
     if failed:
         raise dg.Failure(
             f"{len(failed)} of {len(chosen)} documents failed: {', '.join(list(failed)[:5])}",
-            metadata={"failed": _reasons(failed)},
+            metadata={"failed": reasons_table(failed)},
             allow_retries=False,
         )
     yield from ()  # no output: each document has had its own event, and Dagster must not add a second one
@@ -125,14 +125,15 @@ def _scan_metadata(report: ScanReport) -> dict[str, dg.MetadataValue | int | flo
         "removed": len(report.removed),
         "failed": len(report.failed),
         "seconds": round(report.seconds, 3),
-        "failures": _reasons(report.failed),
+        "failures": reasons_table(report.failed),
         "served from before": dg.MetadataValue.json(list(report.served_from_before[:_SHOWN])),
         "ignored files": dg.MetadataValue.json(dict(report.ignored)),
-        "warnings": _reasons(dict(report.warnings)),
+        "warnings": reasons_table(dict(report.warnings)),
     }
 
 
-def _reasons(failed: Mapping[str, str]) -> dg.MetadataValue:
+def reasons_table(failed: Mapping[str, str]) -> dg.MetadataValue:
+    """Reasons by source as a table, the first fifty."""
     records = [
         dg.TableRecord({"source": source, "reason": reason})
         for source, reason in list(failed.items())[:_SHOWN]

@@ -5,6 +5,7 @@ loss of Dagster's own storage, is healed by the next scan.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 import dagster as dg
 
@@ -14,6 +15,7 @@ from prime_pipeline.storage.documents import CatalogueEntry
 
 DOCUMENTS = dg.DynamicPartitionsDefinition(name="documents")
 RAW_DOCUMENTS = dg.AssetKey("raw_documents")
+RESTRUCTURED_DOCUMENTS = dg.AssetKey("restructured_documents")
 _NAME = "documents"
 _KEYS_PER_CALL = 10_000
 _DATA_VERSION = "dagster/data_version"
@@ -62,10 +64,66 @@ def document_event(entry: CatalogueEntry) -> dg.AssetMaterialization:
     )
 
 
-def _without_event(instance: dg.DagsterInstance, entries: Iterable[CatalogueEntry]) -> list[CatalogueEntry]:
+class RestructuredEvents:
+    """The events of restructured documents: one for each that is complete and whose latest event says otherwise.
+
+    Each names the version of the raw document it was made from and points to that document's own event. Without both,
+    Dagster would call every partition stale, or none (observed with 1.13).
+
+    Args:
+        instance: Where events are looked up.
+        log_event: Writes them.
+        raw: Catalogue of the raw documents.
+        code_version: Of the asset.
+    """
+
+    def __init__(
+        self,
+        instance: dg.DagsterInstance,
+        log_event: LogEvent,
+        raw: Mapping[str, CatalogueEntry],
+        code_version: str,
+    ) -> None:
+        self._instance = instance
+        self._log_event = log_event
+        self._raw = raw
+        self._code_version = code_version
+        # A storage-level call, as below.
+        self._pointers = instance.event_log_storage.get_latest_storage_id_by_partition(
+            RAW_DOCUMENTS, dg.DagsterEventType.ASSET_MATERIALIZATION
+        )
+
+    def log(self, entry: CatalogueEntry, metadata: Mapping[str, Any]) -> None:
+        """Say that a document is restructured, in this version."""
+        raw = self._raw[entry.doc_id]
+        tags = {
+            _DATA_VERSION: entry.version or "",
+            _CODE_VERSION: self._code_version,
+            f"dagster/input_data_version/{RAW_DOCUMENTS.to_user_string()}": raw.version or "",
+            f"dagster/input_event_pointer/{RAW_DOCUMENTS.to_user_string()}": str(
+                self._pointers.get(entry.partition_key, "NULL")
+            ),
+        }
+        event = dg.AssetMaterialization(
+            asset_key=RESTRUCTURED_DOCUMENTS,
+            partition=entry.partition_key,
+            metadata={"document": entry.doc_id, "sections": entry.n_sections, **metadata},
+            tags=tags,
+        )
+        self._log_event(event)
+
+    def missing(self, entries: Iterable[CatalogueEntry]) -> list[CatalogueEntry]:
+        """Entries without an event for their version: a run was killed before it, or Dagster's storage was lost."""
+        complete = [entry for entry in entries if entry.source_fingerprint is not None]
+        return _without_event(self._instance, complete, RESTRUCTURED_DOCUMENTS)
+
+
+def _without_event(
+    instance: dg.DagsterInstance, entries: Iterable[CatalogueEntry], asset: dg.AssetKey = RAW_DOCUMENTS
+) -> list[CatalogueEntry]:
     # A storage-level call, since the instance offers none that asks for all partitions at once.
     tags = instance.event_log_storage.get_latest_tags_by_partition(
-        RAW_DOCUMENTS, dg.DagsterEventType.ASSET_MATERIALIZATION, [_DATA_VERSION]
+        asset, dg.DagsterEventType.ASSET_MATERIALIZATION, [_DATA_VERSION]
     )
     return [
         entry

@@ -1,10 +1,14 @@
 """Assets of the index, made by a factory per variant, so that the lineage graph shows a track for each."""
 
+from collections.abc import Callable
+
 import dagster as dg
 from pydantic import Field
 
-from prime_pipeline.refresh.steps import StepOutcome
+from prime_pipeline.refresh.steps import BuildSteps, StepOutcome
 from prime_pipeline.workspace import Workspace
+
+VARIANTS = ("offline", "full")
 
 _OWNERS = ["team:search"]
 
@@ -40,8 +44,7 @@ def index_assets(variant: str, corpus: dg.AssetKey) -> list[dg.AssetsDefinition]
         Terms are scored over the whole corpus, so one new document may move the terms of others a little: the number
         of changed texts is what has to be embedded again.
         """
-        with workspace.home.index_lock(variant):
-            return _result(workspace.steps(variant).synthesise_metadata())
+        return _step(workspace, variant, lambda steps: steps.synthesise_metadata())
 
     @dg.asset(
         key=lexical_key, deps=[corpus], kinds={"sqlite"}, group_name=variant, owners=_OWNERS, code_version="1"
@@ -51,8 +54,7 @@ def index_assets(variant: str, corpus: dg.AssetKey) -> list[dg.AssetsDefinition]
 
         Where little changed, the index before is copied and brought up to date.
         """
-        with workspace.home.index_lock(variant):
-            return _result(workspace.steps(variant).build_lexical())
+        return _step(workspace, variant, lambda steps: steps.build_lexical())
 
     @dg.asset(
         key=vector_key,
@@ -64,8 +66,7 @@ def index_assets(variant: str, corpus: dg.AssetKey) -> list[dg.AssetsDefinition]
     )
     def vector_index(workspace: dg.ResourceParam[Workspace]) -> dg.MaterializeResult[None]:
         """One vector per document, of its metadata text. Texts embedded before come from the cache."""
-        with workspace.home.index_lock(variant):
-            return _result(workspace.steps(variant).build_vectors())
+        return _step(workspace, variant, lambda steps: steps.build_vectors())
 
     @dg.asset(
         key=published_index_key(variant),
@@ -82,6 +83,8 @@ def index_assets(variant: str, corpus: dg.AssetKey) -> list[dg.AssetsDefinition]
 
         Readers of the build before go on undisturbed; `prime rollback` returns to it.
         """
+        if not workspace.has_corpus(variant):
+            return _nothing(workspace)
         keep = workspace.settings.index.keep_builds
         with workspace.home.index_lock(variant):
             outcome, publication = workspace.steps(variant).publish(
@@ -91,6 +94,21 @@ def index_assets(variant: str, corpus: dg.AssetKey) -> list[dg.AssetsDefinition]
         return _result(outcome, served=served)
 
     return [document_metadata, lexical_index, vector_index, published_index]
+
+
+def _step(
+    workspace: Workspace, variant: str, work: Callable[[BuildSteps], StepOutcome]
+) -> dg.MaterializeResult[None]:
+    if not workspace.has_corpus(variant):
+        return _nothing(workspace)
+    with workspace.home.index_lock(variant):
+        return _result(work(workspace.steps(variant)))
+
+
+def _nothing(workspace: Workspace) -> dg.MaterializeResult[None]:
+    """For the full track while there is nothing to build it of."""
+    reason = "the mode is offline" if workspace.settings.mode == "offline" else "nothing is sealed yet"
+    return dg.MaterializeResult(data_version=dg.DataVersion(reason), metadata={"changed": 0, "note": reason})
 
 
 def _result(outcome: StepOutcome, **more: str) -> dg.MaterializeResult[None]:

@@ -1,27 +1,27 @@
 """Assets made from the published index: the evaluation of it, and the warehouse."""
 
+from collections.abc import Sequence
+
 import dagster as dg
 
-from prime_pipeline.datasets.queries import load_query_set
-from prime_pipeline.defs.index_assets import published_index_key
-from prime_pipeline.refresh.evaluation import (
-    EvaluationReport,
-    evaluate_build,
-    read_report,
-)
+from prime_pipeline.datasets.queries import QuerySet, load_query_set
+from prime_pipeline.defs.index_assets import VARIANTS, published_index_key
+from prime_pipeline.defs.restructuring_assets import restructuring
+from prime_pipeline.refresh.evaluation import EvaluationReport, evaluate_build
 from prime_pipeline.refresh.warehouse import DOCUMENTS, refresh_warehouse
 from prime_pipeline.workspace import Workspace
 
 _GROUP = "reports"
 _OWNERS = ["team:search"]
-_PUBLISHED = published_index_key("offline")
+_PUBLISHED = [published_index_key(variant) for variant in VARIANTS]
 
 
-@dg.asset(group_name=_GROUP, deps=[_PUBLISHED], kinds={"python"}, owners=_OWNERS, code_version="1")
+@dg.asset(group_name=_GROUP, deps=_PUBLISHED, kinds={"python"}, owners=_OWNERS, code_version="2")
 def retrieval_runs(workspace: dg.ResourceParam[Workspace]) -> dg.MaterializeResult[None]:
-    """What the published index finds of the configured queries, system by system.
+    """What the published indexes find of the configured queries, system by system.
 
-    Without queries (the setting `queries`) nothing is evaluated.
+    In full mode the offline track is measured beside the full one. Without queries (the setting `queries`) nothing is
+    evaluated.
     """
     if not workspace.settings.queries:
         return dg.MaterializeResult(
@@ -32,41 +32,45 @@ def retrieval_runs(workspace: dg.ResourceParam[Workspace]) -> dg.MaterializeResu
             },
         )
     query_set = load_query_set(workspace.settings.queries)
-    with workspace.home.lock("evaluation"), workspace.retriever() as retriever:
-        unknown = sorted(query_set.relevant_documents.difference(retriever.lexical.doc_ids))
-        report = evaluate_build(
-            retriever,
-            query_set,
-            workspace.settings.evaluate,
-            workspace.paper_literal_vectors,
-            workspace.home.measures,
-            workspace.progress,
-        )
-    metadata = _measures(report)
-    if unknown:
+    with workspace.home.lock("evaluation"):
+        evaluated = [_evaluated(workspace, variant, query_set) for variant in workspace.published_variants()]
+    reports = [report for report, _ in evaluated]
+    metadata = _measures(reports)
+    if unknown := max((unknown for _, unknown in evaluated), default=[], key=len):
         metadata["notes"] = (
             f"{len(unknown)} documents that the queries call relevant are not in the index, the first is {unknown[0]!r}: "
             "what asks for them counts as not found"
         )
-    return dg.MaterializeResult(data_version=dg.DataVersion(report.fingerprint), metadata=metadata)
+    version = "+".join(report.fingerprint for report in reports)
+    return dg.MaterializeResult(data_version=dg.DataVersion(version or "nothing"), metadata=metadata)
 
 
 @dg.asset(
-    group_name=_GROUP, deps=[_PUBLISHED, retrieval_runs], kinds={"duckdb"}, owners=_OWNERS, code_version="1"
+    group_name=_GROUP,
+    deps=[*_PUBLISHED, retrieval_runs, restructuring],
+    kinds={"duckdb"},
+    owners=_OWNERS,
+    code_version="2",
 )
 def warehouse(workspace: dg.ResourceParam[Workspace]) -> dg.MaterializeResult[None]:
-    """A DuckDB snapshot of documents, sections, metadata and measures, for queries of your own.
+    """A DuckDB snapshot of documents, sections, restructurings, costs, metadata and measures, for queries of your own.
 
     It is built beside the old one and renamed over it: whoever reads it neither waits nor is waited for.
     """
-    build = workspace.builds("offline").live_path
+    served = next(reversed(workspace.published_variants()), None)
+    build = workspace.builds(served).live_path if served else None
     if build is None:
         raise dg.Failure(
             "nothing is published: materialise offline/published_index first", allow_retries=False
         )
-    report = read_report(workspace.home.measures) if workspace.settings.queries else None
     with workspace.home.lock("warehouse"):
-        outcome = refresh_warehouse(workspace.home.warehouse, build, workspace.store.catalogue(), report)
+        outcome = refresh_warehouse(
+            workspace.home.warehouse,
+            build,
+            workspace.store.catalogue(),
+            workspace.evaluations(),
+            workspace.restructuring_facts(),
+        )
     schema = dg.TableSchema([dg.TableColumn(name, kind) for name, kind in DOCUMENTS.items()])
     return dg.MaterializeResult(
         metadata={
@@ -79,24 +83,52 @@ def warehouse(workspace: dg.ResourceParam[Workspace]) -> dg.MaterializeResult[No
     )
 
 
-def _measures(report: EvaluationReport) -> dict[str, dg.MetadataValue | int | float | str]:
-    names = next(iter(report.systems.values())).means if report.systems else {}
-    header = "| system | " + " | ".join(names) + " |\n| --- |" + " ---: |" * len(names)
-    rows = [
-        f"| {system} | " + " | ".join(f"{value:.3f}" for value in measured.means.values()) + " |"
-        for system, measured in report.systems.items()
+def _evaluated(workspace: Workspace, variant: str, query_set: QuerySet) -> tuple[EvaluationReport, list[str]]:
+    """The evaluation of a variant, and the ids that the queries know and the index does not."""
+    with workspace.retriever(variant) as retriever:
+        unknown = sorted(query_set.relevant_documents.difference(retriever.lexical.doc_ids))
+        report = evaluate_build(
+            retriever,
+            query_set,
+            workspace.settings.evaluate,
+            workspace.paper_literal_vectors,
+            workspace.home.measures(variant),
+            workspace.progress,
+        )
+    return report, unknown
+
+
+def _measures(reports: Sequence[EvaluationReport]) -> dict[str, dg.MetadataValue | int | float | str]:
+    if not reports:
+        return {"changed": 0, "note": "nothing is published"}
+    rows = {
+        (
+            name if report.variant == "offline" else f"{name} ({report.variant}, {report.restructuring})"
+        ): measured
+        for report in reports
+        for name, measured in report.systems.items()
+    }
+    names = list(next(iter(rows.values())).means) if rows else []
+    lines = [
+        "| system | " + " | ".join(names) + " |",
+        "| --- |" + " ---: |" * len(names),
+        *(
+            f"| {system} | " + " | ".join(f"{value:.3f}" for value in measured.means.values()) + " |"
+            for system, measured in rows.items()
+        ),
     ]
     flat = {
-        f"{system} {name}": value
+        f"{'' if report.variant == 'offline' else report.variant + ' '}{system} {name}": value
+        for report in reports
         for system, run in report.systems.items()
         for name, value in run.means.items()
     }
-    kind = "known-item queries" if report.known_item else "judged queries"
+    kind = "known-item queries" if reports[0].known_item else "judged queries"
     return {
-        "changed": int(report.changed),
-        "queries": report.n_queries,
-        "query set": f"{report.queries} ({kind})",
-        "seconds": round(report.seconds, 3),
-        "measures": dg.MetadataValue.md("\n".join([header, *rows])),
+        "changed": int(any(report.changed for report in reports)),
+        "queries": reports[0].n_queries,
+        "query set": f"{reports[0].queries} ({kind})",
+        "seconds": round(sum(report.seconds for report in reports), 3),
+        "measures": dg.MetadataValue.md("\n".join(lines)),
         **flat,
     }

@@ -9,10 +9,11 @@ from dagster._core.errors import DagsterExecutionInterruptedError  # public nowh
 from sqlalchemy.exc import SQLAlchemyError
 
 from prime_pipeline.corpus.scan import ScanReport
+from prime_pipeline.defs.index_assets import VARIANTS
 from prime_pipeline.defs.instance import open_instance
 from prime_pipeline.defs.liveness import process_tags, refresh_is_live
 from prime_pipeline.errors import DagsterStorageUnusable
-from prime_pipeline.refresh.evaluation import EvaluationReport, read_report
+from prime_pipeline.refresh.evaluation import EvaluationReport
 from prime_pipeline.workspace import Workspace
 
 
@@ -25,18 +26,29 @@ class RefreshSummary:
         scan: The scan's report.
         steps: Numbers and short texts of each asset's event, by asset.
         failed_checks: Names of asset checks that did not pass.
-        evaluation: Measures, where queries are configured.
+        evaluations: Measures by variant, where queries are configured; the variant of the mode last.
     """
 
     run_id: str
     scan: ScanReport
     steps: Mapping[str, Mapping[str, Any]]
     failed_checks: tuple[str, ...]
-    evaluation: EvaluationReport | None
+    evaluations: tuple[EvaluationReport, ...]
+
+    @property
+    def n_queries(self) -> int:
+        """Judged queries; 0 where none are configured."""
+        return self.evaluations[-1].n_queries if self.evaluations else 0
+
+    @property
+    def published(self) -> Mapping[str, Any]:
+        """What was said about the index that is served: that of the full track if it was published."""
+        full = self.steps["full/published_index"]
+        return full if "documents" in full else self.steps["offline/published_index"]
 
     @property
     def is_partial(self) -> bool:
-        """Whether some source failed or a check did not pass."""
+        """Whether some source failed or a check did not pass (documents that were put off fail one)."""
         return bool(self.scan.failed or self.failed_checks)
 
 
@@ -60,11 +72,12 @@ def run_refresh(
         KeyboardInterrupt: Somebody interrupted it. What was finished by then stays.
     """
     workspace.home.prepare()
+    published = [f"{variant}__published_index" for variant in VARIANTS]
     config = {
         "loggers": {"console": {"config": {"log_level": "CRITICAL"}}},
         "ops": {
             "corpus_scan": {"config": {"allow_removals": allow_removals}},
-            "offline__published_index": {"config": {"republish": republish}},
+            **{name: {"config": {"republish": republish}} for name in published},
         },
     }
     try:
@@ -94,7 +107,7 @@ def run_refresh(
         failed_checks=tuple(
             sorted(e.check_name for e in result.get_asset_check_evaluations() if not e.passed)
         ),
-        evaluation=read_report(workspace.home.measures) if workspace.settings.queries else None,
+        evaluations=tuple(workspace.evaluations()),
     )
 
 

@@ -47,6 +47,8 @@ class EvaluationReport:
     Attributes:
         fingerprint: Hash of all that determines it: build, options, models, queries, systems, measures.
         build_id: The build.
+        variant: ``offline`` or ``full``.
+        restructuring: How sections were rewritten; empty in ``offline``.
         queries: Name of the query set.
         known_item: Whether the queries were made from the documents themselves, which is easier than real questions.
         n_queries: Judged queries, all of which count.
@@ -57,6 +59,8 @@ class EvaluationReport:
 
     fingerprint: str
     build_id: str
+    variant: str
+    restructuring: str
     queries: str
     known_item: bool
     n_queries: int
@@ -96,6 +100,8 @@ def evaluate_build(
     report = EvaluationReport(
         fingerprint=wanted,
         build_id=retriever.manifest.build_id,
+        variant=retriever.manifest.variant,
+        restructuring=retriever.manifest.restructuring,
         queries=query_set.name,
         known_item=query_set.known_item,
         n_queries=sum(1 for judged in query_set.qrels.values() if judged),

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from prime_pipeline.indexes.builds import LEXICAL_FILE, METADATA_FILE, read_manifest
 from prime_pipeline.indexes.lexical import LexicalIndex
-from prime_pipeline.records import section_id
+from prime_pipeline.records import DocumentOutcome, Spending, section_id
 from prime_pipeline.refresh.evaluation import EvaluationReport
 from prime_pipeline.storage.documents import CatalogueEntry
 from prime_pipeline.storage.fingerprint import fingerprint
+from prime_pipeline.storage.ledger import Ledger, LedgerRun
 from prime_pipeline.storage.metadata_file import MetadataFile
 from prime_pipeline.storage.warehouse import Columns, publish_warehouse, warehouse_fingerprint
 
-_TABLES_VERSION = 1
+_TABLES_VERSION = 2
 
 DOCUMENTS: Columns = {
     "doc_id": "VARCHAR",
@@ -34,11 +35,73 @@ SECTIONS: Columns = {
     "ordinal": "INTEGER",
     "heading_path": "VARCHAR[]",
     "n_characters": "INTEGER",
+    "n_characters_rewritten": "INTEGER",
     "start_line": "INTEGER",
     "end_line": "INTEGER",
 }
 METADATA: Columns = {"doc_id": "VARCHAR", "terms": "VARCHAR[]", "scores": "DOUBLE[]", "headings": "VARCHAR[]"}
-MEASURES: Columns = {"system": "VARCHAR", "query_id": "VARCHAR", "measure": "VARCHAR", "value": "DOUBLE"}
+MEASURES: Columns = {
+    "variant": "VARCHAR",
+    "restructuring": "VARCHAR",
+    "system": "VARCHAR",
+    "query_id": "VARCHAR",
+    "measure": "VARCHAR",
+    "value": "DOUBLE",
+}
+RESTRUCTURINGS: Columns = {
+    "section_id": "VARCHAR",
+    "doc_id": "VARCHAR",
+    "restructuring": "VARCHAR",
+    "outcome": "VARCHAR",
+    "reasons": "VARCHAR[]",
+    "appended_sentences": "INTEGER",
+}
+RESTRUCTURING_RUNS: Columns = {
+    "run_id": "VARCHAR",
+    "started_at": "TIMESTAMP",
+    "restructuring": "VARCHAR",
+    "expected_calls": "BIGINT",
+    "expected_prompt_tokens": "BIGINT",
+    "expected_completion_tokens": "BIGINT",
+}
+SPENDING: Columns = {
+    "run_id": "VARCHAR",
+    "doc_id": "VARCHAR",
+    "calls": "BIGINT",
+    "cache_hits": "BIGINT",
+    "truncated": "BIGINT",
+    "prompt_tokens": "BIGINT",
+    "completion_tokens": "BIGINT",
+    "estimated": "BOOLEAN",
+    "cost": "DOUBLE",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Restructuring:
+    """What the warehouse tells of restructuring.
+
+    Attributes:
+        label: How sections were rewritten, for people.
+        version: Of the sealed restructured corpus.
+        outcomes: Gives what became of every document's sections, in order.
+        ledger: What runs spent.
+    """
+
+    label: str
+    version: str
+    outcomes: Callable[[], Iterable[DocumentOutcome]]
+    ledger: Ledger
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of what the tables say about restructuring."""
+        runs = [[run.run_id, asdict(spent)] for run, spent in self._runs()]
+        return fingerprint({"label": self.label, "version": self.version, "runs": runs})
+
+    def _runs(self) -> list[tuple[LedgerRun, Spending]]:
+        totals = self.ledger.totals()
+        return [(run, totals.get(run.run_id, Spending())) for run in self.ledger.runs()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +114,29 @@ class WarehouseOutcome:
 
 
 def refresh_warehouse(
-    path: Path, build: Path, catalogue: Mapping[str, CatalogueEntry], report: EvaluationReport | None
+    path: Path,
+    build: Path,
+    catalogue: Mapping[str, CatalogueEntry],
+    reports: Sequence[EvaluationReport] = (),
+    restructuring: Restructuring | None = None,
 ) -> WarehouseOutcome:
-    """Publish a snapshot of what is served, unless the published one says the same."""
+    """Publish a snapshot of what is served, unless the published one says the same.
+
+    Args:
+        path: The DuckDB file.
+        build: The build whose sections and metadata are told.
+        catalogue: Of the raw documents.
+        reports: Evaluations, one per variant.
+        restructuring: What became of the sections, and what it cost; None in offline mode.
+    """
     started = time.monotonic()
     wanted = fingerprint(
         {
             "version": _TABLES_VERSION,
             "build": read_manifest(build).build_id,
             "documents": list(_documents(catalogue)),
-            "evaluation": report.fingerprint if report else None,
+            "evaluations": [report.fingerprint for report in reports],
+            "restructuring": restructuring and restructuring.fingerprint,
         }
     )
     if warehouse_fingerprint(path) == wanted:
@@ -73,7 +149,10 @@ def refresh_warehouse(
             "documents": (DOCUMENTS, _documents(catalogue)),
             "sections": (SECTIONS, _sections(lexical)),
             "metadata": (METADATA, _metadata(metadata)),
-            "measures": (MEASURES, _measures(report)),
+            "measures": (MEASURES, _measures(reports)),
+            "restructurings": (RESTRUCTURINGS, _restructurings(restructuring)),
+            "restructuring_runs": (RESTRUCTURING_RUNS, _runs(restructuring)),
+            "spending": (SPENDING, _spending(restructuring)),
         }
         rows = publish_warehouse(path, tables, wanted)
     return WarehouseOutcome(rows, changed=True, seconds=time.monotonic() - started)
@@ -92,6 +171,7 @@ def _sections(lexical: LexicalIndex) -> Iterator[dict[str, Any]]:
             "ordinal": section.ordinal,
             "heading_path": list(section.heading_path),
             "n_characters": len(section.text),
+            "n_characters_rewritten": None if section.rewritten is None else len(section.rewritten),
             "start_line": section.start_line,
             "end_line": section.end_line,
         }
@@ -107,8 +187,46 @@ def _metadata(metadata: MetadataFile) -> Iterator[dict[str, Any]]:
         }
 
 
-def _measures(report: EvaluationReport | None) -> Iterator[dict[str, Any]]:
-    for system, measures in (report.systems if report else {}).items():
-        for measure, values in measures.per_query.items():
-            for query_id, value in values.items():
-                yield {"system": system, "query_id": query_id, "measure": measure, "value": value}
+def _measures(reports: Sequence[EvaluationReport]) -> Iterator[dict[str, Any]]:
+    for report in reports:
+        origin = {"variant": report.variant, "restructuring": report.restructuring}
+        for system, measures in report.systems.items():
+            for measure, values in measures.per_query.items():
+                for query_id, value in values.items():
+                    yield {
+                        **origin,
+                        "system": system,
+                        "query_id": query_id,
+                        "measure": measure,
+                        "value": value,
+                    }
+
+
+def _restructurings(restructuring: Restructuring | None) -> Iterator[dict[str, Any]]:
+    for outcome in restructuring.outcomes() if restructuring else ():
+        for section in outcome.sections:
+            yield {
+                "section_id": section_id(outcome.doc_id, section.ordinal),
+                "doc_id": outcome.doc_id,
+                "restructuring": restructuring.label if restructuring else "",
+                "outcome": section.kind,
+                "reasons": [finding.code for finding in section.findings],
+                "appended_sentences": len(section.appended),
+            }
+
+
+def _runs(restructuring: Restructuring | None) -> Iterator[dict[str, Any]]:
+    for run in restructuring.ledger.runs() if restructuring else ():
+        yield {
+            "run_id": run.run_id,
+            "started_at": run.started_at,
+            "restructuring": run.label,
+            "expected_calls": run.expected_calls,
+            "expected_prompt_tokens": run.expected_prompt_tokens,
+            "expected_completion_tokens": run.expected_completion_tokens,
+        }
+
+
+def _spending(restructuring: Restructuring | None) -> Iterator[dict[str, Any]]:
+    for line in restructuring.ledger.lines() if restructuring else ():
+        yield {"run_id": line.run_id, "doc_id": line.doc_id, **asdict(line.spending), "cost": line.cost}

@@ -98,6 +98,7 @@ class Estimate:
 
 def estimate(
     documents: Iterable[Document],
+    n_documents: int,
     rewriter: Rewriter,
     replies: ReplyCache,
     count_tokens: Callable[[str], int],
@@ -107,6 +108,7 @@ def estimate(
 
     Args:
         documents: May be lazy.
+        n_documents: How many they are, for the progress.
         rewriter: Knows the requests.
         replies: Knows what is answered already, and how long answers took.
         count_tokens: Tokens of a text.
@@ -115,7 +117,7 @@ def estimate(
     estimates = []
     for position, document in enumerate(documents, start=1):
         estimates.append(_of_document(document, rewriter, replies, count_tokens))
-        progress("estimate", position, None)
+        progress("estimate", position, n_documents)
     ordered = sorted(estimates, key=lambda e: (-e.tokens, e.doc_id))
     return Estimate(tuple(ordered), replies.mean_seconds(rewriter.model))
 

@@ -47,8 +47,9 @@ def run_system(
     """
     options = system_options(system, retriever.options)
     vectors = literal_vectors() if system == "paper_literal" else None
+    activity = f"queries, {system}" if retriever.manifest.variant == "offline" else f"queries, {system}, full"
     run = {}
     for position, query in enumerate(queries, start=1):
         run[query.query_id] = dict(retriever.rank_documents(query.text, options, vectors))
-        progress(f"queries, {system}", position, len(queries))
+        progress(activity, position, len(queries))
     return run

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -83,8 +83,22 @@ class RestructuredStore:
             connection.executemany("DELETE FROM outcomes WHERE doc_id = ?", [(doc_id,) for doc_id in gone])
         return len(gone)
 
+    def load(self, entry: CatalogueEntry) -> tuple[Document, DocumentOutcome] | None:
+        """A document of :attr:`documents` and what became of its sections, rewritten bodies included.
+
+        Raises:
+            DocumentChanged, StoreCorrupt, SchemaMismatch, StoreUnavailable: The document cannot be loaded.
+        """
+        outcome = self.outcome(entry.doc_id)
+        if entry.version is None or outcome is None:
+            return None
+        document = self.documents.load(entry.doc_id, entry.version)
+        rewritten = {section.ordinal: section.rewritten for section in document.sections}
+        sections = tuple(replace(s, rewritten=rewritten.get(s.ordinal)) for s in outcome.sections)
+        return document, replace(outcome, sections=sections)
+
     def outcome(self, doc_id: str) -> DocumentOutcome | None:
-        """What became of a document, if it was restructured. Its spending is that of the run that made it."""
+        """What became of a document, if it was restructured, without the rewritten bodies and what they cost."""
         with self._outcomes.reading() as connection:
             row = connection.execute(
                 "SELECT doc_id, sections FROM outcomes WHERE doc_id = ?", (doc_id,)
@@ -92,7 +106,7 @@ class RestructuredStore:
         return self._decoded(*row) if row else None
 
     def outcomes(self) -> Iterator[DocumentOutcome]:
-        """What became of all documents, in order of id."""
+        """What became of all documents, in order of id, likewise."""
         with self._outcomes.reading() as connection:
             rows = connection.execute("SELECT doc_id, sections FROM outcomes ORDER BY doc_id").fetchall()
         return (self._decoded(*row) for row in rows)

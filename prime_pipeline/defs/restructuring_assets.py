@@ -1,0 +1,223 @@
+"""Assets of restructuring: the documents, the step that brings all of them up to date, and the sealed set of them."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import dagster as dg
+
+from prime_pipeline.defs.corpus_assets import raw_corpus, raw_documents, reasons_table
+from prime_pipeline.defs.documents import DOCUMENTS, RestructuredEvents
+from prime_pipeline.records import DocumentOutcome, Spending
+from prime_pipeline.refresh.restructuring import (
+    RestructuringReport,
+    RestructuringSteps,
+    Standing,
+    current_standing,
+    seal_restructured,
+)
+from prime_pipeline.restructuring.diff_page import page_path
+from prime_pipeline.storage.documents import CatalogueEntry
+from prime_pipeline.workspace import Workspace
+
+RESTRUCTURING_CODE = "1"
+"""Code version of the partitions. What decides about a rewrite (prompt, model, gate) is in the strategy, not here."""
+
+POOL = "llm"
+
+_GROUP = "restructuring"
+_OWNERS = ["team:search"]
+_OFF = 'the mode is offline: set `mode = "full"` to have sections restructured'
+
+
+@dg.asset(
+    group_name=_GROUP,
+    kinds={"python", "json"},
+    owners=_OWNERS,
+    deps=[raw_documents],
+    partitions_def=DOCUMENTS,
+    backfill_policy=dg.BackfillPolicy.single_run(),
+    output_required=False,
+    code_version=RESTRUCTURING_CODE,
+    pool=POOL,
+)
+def restructured_documents(
+    context: dg.AssetExecutionContext, workspace: dg.ResourceParam[Workspace]
+) -> Iterator[dg.MaterializeResult[None]]:
+    """One restructured document per partition: every section rewritten, or raw with the reason.
+
+    The asset `restructuring` keeps these up to date by itself; a backfill restructures chosen documents again, and pays
+    only for sections that were not answered before. A document with a section that could not be asked for fails alone:
+    all others of the run keep their result.
+    """
+    if workspace.settings.mode == "offline":
+        raise dg.Failure(_OFF, allow_retries=False)
+    catalogue = workspace.store.catalogue()
+    chosen = set(context.partition_keys)
+    entries = [entry for entry in catalogue.values() if entry.partition_key in chosen and entry.version]
+    with workspace.restructuring() as steps:
+        report = steps.restructure(
+            entries, context.run_id, on_stored=_event_logger(context, steps, catalogue)
+        )
+    failed = dict(report.deferred)
+    unknown = chosen - {entry.partition_key for entry in entries}
+    failed |= dict.fromkeys(sorted(unknown), "not in the catalogue, or never read: run a refresh")
+    if failed:
+        raise dg.Failure(
+            f"{len(failed)} of {len(chosen)} documents failed: {', '.join(list(failed)[:5])}",
+            metadata={"failed": reasons_table(failed), **_run_metadata(report, _currency(workspace))},
+            allow_retries=False,
+        )
+    yield from ()  # no output: each document has had its own event, and Dagster must not add a second one
+
+
+@dg.asset(
+    group_name=_GROUP,
+    kinds={"python", "openai"},
+    owners=_OWNERS,
+    deps=[raw_corpus],
+    code_version=RESTRUCTURING_CODE,
+    pool=POOL,
+)
+def restructuring(
+    context: dg.AssetExecutionContext, workspace: dg.ResourceParam[Workspace]
+) -> dg.MaterializeResult[None]:
+    """Restructures every document that is new or changed, or that was put off before.
+
+    Each gets one event on **restructured_documents**. Sections are rewritten one by one, and every answer is kept: an
+    edited section is one call, an unchanged one none. When the endpoint fails or the budget is spent, what is left is
+    put off to the next refresh, and its raw text stands in.
+    """
+    if workspace.settings.mode == "offline":
+        return dg.MaterializeResult(data_version=dg.DataVersion("offline"), metadata=_nothing(_OFF))
+    catalogue = workspace.store.catalogue()
+    with workspace.restructuring() as steps:
+        removed = steps.tidy()
+        pending = steps.pending()
+        expected = workspace.estimate(pending)
+        log = _event_logger(context, steps, catalogue)
+        report = steps.restructure(pending, context.run_id, expected, on_stored=log)
+        missing = _log_missing(context, steps, catalogue)
+        standing = current_standing(steps.restructured)
+    metadata: dict[str, Any] = {
+        "changed": int(bool(pending or removed)),
+        "strategy": steps.restructurer.strategy.label,
+        **_run_metadata(report, _currency(workspace)),
+        "removed": removed,
+        "events": len(report.done) + missing,
+        "put off": reasons_table(report.deferred),
+        **_standing_metadata(standing),
+    }
+    if expected is not None:
+        metadata["expected calls"] = expected.n_calls
+        metadata["expected tokens"] = expected.prompt_tokens + expected.completion_tokens
+    return dg.MaterializeResult(
+        data_version=dg.DataVersion(workspace.restructured_version()), metadata=metadata
+    )
+
+
+@dg.asset(
+    group_name=_GROUP,
+    kinds={"python", "json"},
+    owners=_OWNERS,
+    deps=[restructuring, restructured_documents],
+    code_version="1",
+)
+def restructured_corpus(workspace: dg.ResourceParam[Workspace]) -> dg.MaterializeResult[None]:
+    """The sealed set of restructured documents that the full track is built of.
+
+    It is not sealed anew while more than 5 % of the sections are raw only because they were put off: the set before
+    is served on.
+    """
+    if workspace.settings.mode == "offline":
+        return dg.MaterializeResult(data_version=dg.DataVersion("offline"), metadata=_nothing(_OFF))
+    sealing = seal_restructured(
+        workspace.restructured, workspace.restructured_seal, workspace.settings.corpus_location
+    )
+    metadata: dict[str, Any] = {
+        "changed": int(sealing.changed),
+        "documents": sealing.n_documents,
+        "version": sealing.version[:16] or "none",
+        "put off share": round(sealing.deferred_share, 4),
+    }
+    if sealing.withheld:
+        metadata["note"] = sealing.withheld
+    return dg.MaterializeResult(data_version=dg.DataVersion(sealing.version or "none"), metadata=metadata)
+
+
+def _currency(workspace: Workspace) -> str:
+    return workspace.settings.llm.price.currency if workspace.settings.llm.price else ""
+
+
+def _event_logger(
+    context: dg.AssetExecutionContext, steps: RestructuringSteps, raw: Mapping[str, CatalogueEntry]
+) -> Callable[[CatalogueEntry, DocumentOutcome], None]:
+    events = RestructuredEvents(context.instance, context.log_event, raw, RESTRUCTURING_CODE)
+
+    def log(entry: CatalogueEntry, outcome: DocumentOutcome) -> None:
+        events.log(entry, _document_metadata(steps, outcome))
+
+    return log
+
+
+def _log_missing(
+    context: dg.AssetExecutionContext, steps: RestructuringSteps, raw: Mapping[str, CatalogueEntry]
+) -> int:
+    """Log the events that a killed run, or lost Dagster storage, left out; returns how many."""
+    events = RestructuredEvents(context.instance, context.log_event, raw, RESTRUCTURING_CODE)
+    entries = [e for e in steps.restructured.documents.catalogue().values() if e.doc_id in raw]
+    missing = events.missing(entries)
+    for entry in missing:
+        outcome = steps.restructured.outcome(entry.doc_id)
+        events.log(entry, _document_metadata(steps, outcome) if outcome else {})
+    return len(missing)
+
+
+def _document_metadata(steps: RestructuringSteps, outcome: DocumentOutcome) -> dict[str, Any]:
+    kinds: dict[str, int] = {}
+    for section in outcome.sections:
+        kinds[section.kind] = kinds.get(section.kind, 0) + 1
+    codes = sorted({finding.code for section in outcome.sections for finding in section.findings})
+    page = page_path(steps.pages, outcome.doc_id)
+    return {
+        "strategy": steps.restructurer.strategy.label,
+        **{f"{kind} sections": n for kind, n in sorted(kinds.items())},
+        "reasons": ", ".join(codes),
+        **_spending_metadata(outcome.spending),
+        "diff": dg.MetadataValue.url(page.as_uri()),
+    }
+
+
+def _run_metadata(report: RestructuringReport, currency: str) -> dict[str, Any]:
+    cost = {} if report.cost is None else {f"cost {currency}": round(report.cost, 6)}
+    return {
+        "restructured": len(report.done),
+        "put off documents": len(report.deferred),
+        "seconds": round(report.seconds, 3),
+        **_spending_metadata(report.spending),
+        **cost,
+        "reasons of this run": dg.MetadataValue.json(dict(report.codes)),
+    }
+
+
+def _spending_metadata(spending: Spending) -> dict[str, int]:
+    return {
+        "calls": spending.calls,
+        "cache hits": spending.cache_hits,
+        "truncated answers": spending.truncated,
+        "prompt tokens": spending.prompt_tokens,
+        "completion tokens": spending.completion_tokens,
+    }
+
+
+def _standing_metadata(standing: Standing) -> dict[str, Any]:
+    total = sum(standing.kinds.values())
+    return {
+        "sections": total,
+        **{f"{kind} share": round(n / total, 4) for kind, n in standing.kinds.items()},
+        "words saved": round(standing.words_saved, 4),
+        "reasons": dg.MetadataValue.json(dict(standing.codes)),
+    }
+
+
+def _nothing(note: str) -> dict[str, Any]:
+    return {"changed": 0, "note": note}
