@@ -194,8 +194,10 @@ class RestructuringSettings(_Group):
         default=None,
         description="extractive or llm. Default: llm where llm.base_url is set, else extractive.",
     )
-    lexical_source: LexicalSource = Field(
-        default="both", description="Which text BM25 sees in full mode: raw, restructured or both."
+    lexical_source: LexicalSource | None = Field(
+        default=None,
+        description="Which text BM25 sees in full mode: raw, restructured or both. Default: both; restructured in the "
+        "paper profile.",
     )
     prompt: PromptMode = Field(
         default="full", description="full, or one axis alone: explication, compression."
@@ -286,6 +288,12 @@ class Settings(BaseSettings):
     def _has_an_endpoint(self) -> Self:
         if self.restructuring.method == "llm" and not self.llm.base_url:
             raise ValueError("restructuring.method is llm, but llm.base_url is not set: name the endpoint")
+        chosen = self.restructuring.method or self.llm.base_url
+        if self.profile == "paper" and self.mode == "full" and not chosen:
+            raise ValueError(
+                "the paper profile restructures by a language model: set llm.base_url and llm.model, or say "
+                'restructuring.method = "extractive"'
+            )
         return self
 
     @field_validator("corpus", "queries")
@@ -350,6 +358,12 @@ class Settings(BaseSettings):
     def method(self) -> Method:
         """How sections are rewritten in full mode."""
         return self.restructuring.method or ("llm" if self.llm.base_url else "extractive")
+
+    @property
+    def lexical_source(self) -> LexicalSource:
+        """Which text BM25 sees in full mode."""
+        by_profile: LexicalSource = "restructured" if self.profile == "paper" else "both"
+        return self.restructuring.lexical_source or by_profile
 
     @property
     def rewriting_options(self) -> RewritingOptions:

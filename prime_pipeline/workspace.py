@@ -271,7 +271,7 @@ class Workspace:
             embedder_fingerprint=self.embedder.fingerprint,
             profile=self.settings.profile,
             vector_options=self.settings.vector_options,
-            lexical_source=self.settings.restructuring.lexical_source if is_full else "raw",
+            lexical_source=self.settings.lexical_source if is_full else "raw",
             restructuring=self.strategy.label if is_full else "",
         )
 

@@ -379,6 +379,7 @@ def test_the_method_follows_the_endpoint_unless_it_is_named(home: Path) -> None:
         ({"restructuring": {"gate": {"no_such": 1.0}}}, "no threshold 'no_such'"),
         ({"restructuring": {"router": {"min_words": float("nan")}}}, "restructuring.router.min_words"),
         ({"mode": "both"}, "mode"),
+        ({"mode": "full", "profile": "paper"}, "the paper profile restructures by a language model"),
     ],
 )
 def test_settings_of_restructuring_are_checked(home: Path, options: dict[str, Any], fragment: str) -> None:
@@ -414,3 +415,10 @@ def test_prices_and_thresholds_arrive_where_they_are_used(home: Path) -> None:
     assert settings.restructuring.gate_options.max_loop == 3
     assert isinstance(settings.restructuring.gate_options.max_loop, int)
     assert settings.restructuring.gate_options.max_length_ratio == 1.5
+
+
+def test_the_paper_profile_reads_restructured_text_as_the_paper_does(home: Path) -> None:
+    assert load_settings().lexical_source == "both"
+    assert load_settings({"profile": "paper"}).lexical_source == "restructured"
+    chosen = {"profile": "paper", "restructuring": {"lexical_source": "both"}}
+    assert load_settings(chosen).lexical_source == "both"

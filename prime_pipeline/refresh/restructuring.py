@@ -16,7 +16,7 @@ from pathlib import Path
 from prime_pipeline.llm.budget import Prices
 from prime_pipeline.progress import Progress, silent
 from prime_pipeline.records import Document, DocumentOutcome, OutcomeKind, SectionOutcome, Spending
-from prime_pipeline.restructuring.diff_page import write_diff_page
+from prime_pipeline.restructuring.diff_page import page_path, write_diff_page
 from prime_pipeline.restructuring.estimate import Estimate
 from prime_pipeline.restructuring.restructurer import Restructurer, restructure_all
 from prime_pipeline.storage.documents import CatalogueEntry, DocumentStore
@@ -171,10 +171,13 @@ class RestructuringSteps:
         )
 
     def tidy(self) -> int:
-        """Forget restructured documents whose raw one is gone; returns how many."""
-        return self.restructured.keep_only(
+        """Forget restructured documents whose raw one is gone, and their pages; returns how many."""
+        gone = self.restructured.keep_only(
             doc_id for doc_id, entry in self.raw.catalogue().items() if entry.version is not None
         )
+        for doc_id in gone:
+            page_path(self.pages, doc_id).unlink(missing_ok=True)
+        return len(gone)
 
     def _restructured(self, entries: Sequence[CatalogueEntry]) -> Iterator[tuple[Document, DocumentOutcome]]:
         versions = [(entry.doc_id, entry.version) for entry in entries if entry.version is not None]

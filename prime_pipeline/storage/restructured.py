@@ -75,13 +75,13 @@ class RestructuredStore:
             )
         ]
 
-    def keep_only(self, doc_ids: Iterable[str]) -> int:
-        """Forget all other documents; returns how many."""
+    def keep_only(self, doc_ids: Iterable[str]) -> list[str]:
+        """Forget all other documents; returns their ids, sorted."""
         gone = sorted(self.documents.catalogue().keys() - set(doc_ids))
         self.documents.remove(gone)
         with self._outcomes.writing() as connection:
             connection.executemany("DELETE FROM outcomes WHERE doc_id = ?", [(doc_id,) for doc_id in gone])
-        return len(gone)
+        return gone
 
     def load(self, entry: CatalogueEntry) -> tuple[Document, DocumentOutcome] | None:
         """A document of :attr:`documents` and what became of its sections, rewritten bodies included.

@@ -356,3 +356,18 @@ def test_the_key_is_nowhere_in_the_home(open_llm: OpenFull, endpoint: Endpoint) 
     workspace.close()
     holders = [p for p in workspace.home.root.rglob("*") if p.is_file() and KEY.encode() in p.read_bytes()]
     assert holders == []
+
+
+def test_a_removed_document_leaves_no_text_behind(open_full: OpenFull, pages: Path) -> None:
+    workspace = open_full()
+    run_refresh(defs, workspace)
+    workspace.close()
+    (pages / "one.md").unlink()
+    later = open_full()
+    step = run_refresh(defs, later, allow_removals=True).steps["restructuring"]
+    assert (step["removed"], step["changed"]) == (1, 1)
+    later.builds("offline").collect_garbage(0)
+    later.builds("full").collect_garbage(0)
+    later.close()
+    holders = [p for p in later.home.root.rglob("*") if p.is_file() and b"Alpha One" in p.read_bytes()]
+    assert holders == []
