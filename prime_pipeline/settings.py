@@ -428,7 +428,9 @@ def load_settings(options: Mapping[str, Any] | None = None) -> Settings:
 def remember(settings: Settings) -> None:
     """Write what this home is for into its own ``prime.toml``, keeping whatever else is there, comments included.
 
-    That is its corpus, queries, caches, and the mode, profile and evaluated systems if they are not the default ones. So
+    That is its corpus, queries, caches, and the mode, profile and evaluated systems if they are not the default ones; in
+    full mode also the endpoint and the model (never the key), or a schedule that lacks the variables of the terminal
+    would restructure by another method. So
     ``prime search``, ``prime ui`` and a scheduled refresh find what ``prime refresh --corpus DIR`` was told.
 
     Raises:
@@ -450,9 +452,17 @@ def remember(settings: Settings) -> None:
         "profile": _default("profile"),
         "evaluate": list(_default("evaluate")),
     }
-    news = {name: value for name, value in facts.items() if value != written.get(name, defaults.get(name))}
+    news: dict[str, Any] = {
+        name: value
+        for name, value in facts.items()
+        if value is not None and value != written.get(name, defaults.get(name))
+    }
+    if settings.mode == "full" and settings.method == "llm":
+        endpoint = {"base_url": settings.llm.base_url, "model": settings.llm.model}
+        if endpoint.items() - written.get("llm", {}).items():
+            news["llm"] = endpoint
     if news:
-        _write_into(path, {name: value for name, value in news.items() if value is not None})
+        _write_into(path, news)
 
 
 def _write_into(path: Path, values: Mapping[str, Any]) -> None:
@@ -461,7 +471,10 @@ def _write_into(path: Path, values: Mapping[str, Any]) -> None:
     try:
         document = tomlkit.parse(path.read_text(encoding="utf-8-sig") if path.is_file() else "")
         for name, value in values.items():
-            document[name] = value
+            if isinstance(value, dict):
+                document.setdefault(name, tomlkit.table()).update(value)
+            else:
+                document[name] = value
         write_text(path, document.as_string())
     except (ValueError, RecursionError) as error:  # a path that is no text, or TOML that only tomllib reads
         raise SettingsError(f"{path} cannot be brought up to date: {error}") from error

@@ -184,6 +184,7 @@ def _document_metadata(steps: RestructuringSteps, outcome: DocumentOutcome) -> d
         "reasons": ", ".join(codes),
         **_spending_metadata(outcome.spending),
         "diff": dg.MetadataValue.url(page.as_uri()),
+        "diff page": dg.MetadataValue.path(str(page)),  # browsers do not follow a link from a server to a file
     }
 
 
