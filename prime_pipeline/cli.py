@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from prime_pipeline.defs.runs import RefreshSummary
+    from prime_pipeline.indexes.builds import Manifest
     from prime_pipeline.records import Document, DocumentOutcome, SectionHit
     from prime_pipeline.workspace import Workspace
 
@@ -35,6 +36,8 @@ EXIT_PARTIAL = 3
 EXIT_INTERRUPTED = 130
 
 DEMO_QUESTION = "How can I retry a failing call with exponential backoff?"
+
+_NOT_YET = "full mode has published nothing yet: the offline index answers"
 
 app = typer.Typer(
     name="prime",
@@ -155,6 +158,8 @@ def estimate(
             _print_json(quote.fields())
         else:
             console.print(estimate_view(quote))
+        if quote.sample and all(s.outcome.kind == "deferred" for s in quote.sample.sections):
+            raise typer.Exit(EXIT_PARTIAL)
 
 
 @app.command()
@@ -195,10 +200,14 @@ def search(
         waiting = nullcontext() if as_json else console.status("searching")
         with waiting, workspace.retriever() as retriever:
             hits = retriever.search(query, top_k)
+        variant = retriever.manifest.variant
+        if variant != workspace.settings.mode and not as_json:
+            console.print(f"[dim]{_NOT_YET}[/]")
         if as_json:
             _print_json(
                 {
                     "query": query,
+                    "variant": variant,
                     "build": retriever.manifest.build_id,
                     "hits": [_hit_fields(hit) for hit in hits],
                 }
@@ -217,7 +226,7 @@ def status(home: HomeOption = None, as_json: JsonOption = False) -> None:
         from prime_pipeline.indexes.builds import read_manifest
 
         workspace = _opened({"home": home})
-        builds = workspace.builds(workspace.settings.mode)
+        builds = workspace.builds(workspace.served_variant)
         manifest = read_manifest(builds.path(builds.served_id))
         failed = workspace.store.failures()
         served = {
@@ -229,8 +238,9 @@ def status(home: HomeOption = None, as_json: JsonOption = False) -> None:
             "vectors": manifest.n_vectors,
             "embedder": manifest.embedder_name,
             "profile": manifest.profile,
-            "mode": manifest.variant,
+            "mode": workspace.settings.mode,
             **({"restructuring": manifest.restructuring} if manifest.restructuring else {}),
+            **_status_notes(workspace, manifest),
             "vector search": manifest.vector_search,
         }
         if as_json:
@@ -280,7 +290,7 @@ def rollback(home: HomeOption = None, as_json: JsonOption = False) -> None:
     """
     with _reporting(as_json) as console:
         workspace = _opened({"home": home})
-        variant = workspace.settings.mode
+        variant = workspace.served_variant
         builds = workspace.builds(variant)
         builds.served_id  # noqa: B018  raises before a home is made that is none
         with workspace.home.index_lock(variant):
@@ -420,6 +430,15 @@ def _summary_fields(summary: RefreshSummary) -> dict[str, Any]:
         "steps": {name: dict(values) for name, values in summary.steps.items()},
         "measures": measures_of(summary),
     }
+
+
+def _status_notes(workspace: Workspace, manifest: Manifest) -> dict[str, str]:
+    """Where what is served is not what the settings ask for."""
+    if manifest.variant != workspace.settings.mode:
+        return {"note": _NOT_YET}
+    if manifest.variant == "full" and manifest.restructuring != workspace.strategy.label:
+        return {"note": f"the settings ask for {workspace.strategy.label}: refresh to apply them"}
+    return {}
 
 
 def _diff_fields(raw: Document, outcome: DocumentOutcome, ordinal: int | None, page: Path) -> dict[str, Any]:

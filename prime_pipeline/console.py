@@ -199,6 +199,7 @@ def _restructuring_counts(summary: RefreshSummary) -> dict[str, str]:
         )
     if step["put off documents"]:
         counts["put off"] = f"{step['put off documents']:,} documents, tried again by the next refresh"
+        counts["because"] = str(step["put off because"])
     if note := summary.steps["restructured_corpus"].get("note"):
         counts["not published"] = str(note)
     return counts
@@ -294,8 +295,9 @@ def _sample_table(sample: Sample) -> Table:
         table.add_column(column, overflow="fold")
     for sampled in sample.sections:
         where = " › ".join([sampled.document.title, *sampled.section.heading_path])
-        reasons = ", ".join(dict.fromkeys(finding.code for finding in sampled.outcome.findings))
         kind = sampled.outcome.kind
+        shown = (f.detail if kind == "deferred" else f.code for f in sampled.outcome.findings)
+        reasons = Text(_shown(", ".join(dict.fromkeys(shown))))
         table.add_row(Text(_shown(where)), Text(kind, style=_VERDICT_STYLES.get(kind, "")), reasons)
     return table
 

@@ -27,7 +27,7 @@ from prime_pipeline.progress import Progress, silent
 from prime_pipeline.records import Document, DocumentOutcome
 from prime_pipeline.refresh.evaluation import EvaluationReport, paper_literal_vectors, read_report
 from prime_pipeline.refresh.pricing import Quote
-from prime_pipeline.refresh.restructuring import RestructuringSteps
+from prime_pipeline.refresh.restructuring import RestructuringSteps, forget_removed
 from prime_pipeline.refresh.sampling import Sample, sample_sections
 from prime_pipeline.refresh.steps import BuildSteps, metadata_fingerprint
 from prime_pipeline.refresh.warehouse import Restructuring
@@ -173,12 +173,25 @@ class Workspace:
             raise DocumentNotRestructured(name, difflib.get_close_matches(name, entries, n=3))
         return loaded
 
-    def collect_restructured_garbage(self) -> int:
-        """Remove leftovers of the restructured documents; returns how many files.
+    def forget_removed(self) -> int:
+        """Forget what was made of documents that are gone, by whatever strategy; returns how many."""
+        stores = [RestructuredStore(self.home.restructured(name)) for name in self.home.strategies()]
+        try:
+            return forget_removed(self.store, stores, self.home.diffs)
+        finally:
+            for store in stores:
+                store.close()
 
-        Those of other strategies stay: going back to one must not cost a judgement again.
+    def collect_restructured_garbage(self) -> int:
+        """Remove leftovers of restructuring, and all of the strategies that are not in force; returns how many files.
+
+        Going back to a strategy costs time and no call: its answers stay in the cache. Builds hold their own texts.
         """
-        return self.restructured.documents.collect_garbage() if self.settings.mode == "full" else 0
+        n_files = self.restructured.documents.collect_garbage() if self.settings.mode == "full" else 0
+        current = self.strategy.fingerprint if self.settings.mode == "full" else None
+        return n_files + sum(
+            self.home.remove_strategy(name) for name in self.home.strategies() if name != current
+        )
 
     def sample(self, n_sections: int) -> Sample | None:
         """Rewrite some sections to see how it goes; None where no language model is asked.
@@ -288,12 +301,12 @@ class Workspace:
         )
 
     def retriever(self, variant: str | None = None) -> Retriever:
-        """A retriever over the build that is served now: of a variant, by default that of the mode.
+        """A retriever over the build that is served now: of a variant, by default :attr:`served_variant`.
 
         Raises:
             IndexNotFound, IndexCorrupt, IndexModelMismatch, SchemaMismatch: There is none that can be used.
         """
-        builds, options = self.builds(variant or self.settings.mode), self.settings.retrieval_options
+        builds, options = self.builds(variant or self.served_variant), self.settings.retrieval_options
         folder = builds.path(builds.served_id)  # raises before a model is loaded or a cache is made for it
         if not folder.is_dir():
             raise IndexCorrupt(folder, "the folder is missing")
@@ -301,6 +314,12 @@ class Workspace:
             CrossEncoderScorer(self.settings.cross_encoder) if options.scorer == "cross_encoder" else None
         )
         return Retriever(folder, self.embedder, self.token_vectors, options, cross_encoder)
+
+    @property
+    def served_variant(self) -> str:
+        """The variant that answers queries: that of the mode, or ``offline`` until full mode has published its first."""
+        published = self.published_variants()
+        return published[-1] if published else self.settings.mode
 
     def published_variants(self) -> list[str]:
         """The variants that are served, the one of the mode last; nothing of the full track in offline mode."""

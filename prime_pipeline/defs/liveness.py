@@ -25,14 +25,33 @@ def process_tags() -> dict[str, str]:
 
 
 def refresh_is_live(instance: dg.DagsterInstance) -> bool:
-    """Whether a refresh is queued or running; runs whose process has died are marked as failed first."""
+    """Whether a refresh is queued or running; runs whose process has died are ended first, in pools, too."""
     runs = instance.get_runs(dg.RunsFilter(job_name="refresh", statuses=_LIVE))
     dead = [run for run in runs if _has_died(run)]
     for run in dead:
         instance.report_run_failed(
             run, "The process of this run has died. The next refresh goes on where it stopped."
         )
+    _free_slots(instance)
     return len(dead) < len(runs)
+
+
+def pool_holder(instance: dg.DagsterInstance, pool: str) -> str | None:
+    """The run that works in a pool now, which others wait for; None if the pool is free."""
+    storage = instance.event_log_storage
+    claimed = (
+        storage.get_concurrency_info(pool).claimed_slots if pool in storage.get_concurrency_keys() else []
+    )
+    return claimed[0].run_id if claimed else None
+
+
+def _free_slots(instance: dg.DagsterInstance) -> None:
+    """Give back the places in pools of runs that are over: a killed one cannot, and all later ones would wait for it."""
+    storage = instance.event_log_storage
+    for run_id in storage.get_concurrency_run_ids():
+        run = instance.get_run_by_id(run_id)
+        if run is None or run.is_finished:
+            storage.free_concurrency_slots_for_run(run_id)
 
 
 def _has_died(run: dg.DagsterRun) -> bool:

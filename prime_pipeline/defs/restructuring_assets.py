@@ -87,11 +87,11 @@ def restructuring(
     edited section is one call, an unchanged one none. When the endpoint fails or the budget is spent, what is left is
     put off to the next refresh, and its raw text stands in.
     """
+    removed = workspace.forget_removed()
     if workspace.settings.mode == "offline":
         return dg.MaterializeResult(data_version=dg.DataVersion("offline"), metadata=_nothing(_OFF))
     catalogue = workspace.store.catalogue()
     with workspace.restructuring() as steps:
-        removed = steps.tidy()
         pending = steps.pending()
         expected = workspace.estimate(pending)
         log = _event_logger(context, steps, catalogue)
@@ -105,6 +105,7 @@ def restructuring(
         "removed": removed,
         "events": len(report.done) + missing,
         "put off": reasons_table(report.deferred),
+        **({"put off because": next(iter(report.deferred.values()))} if report.deferred else {}),
         **_standing_metadata(standing),
     }
     if expected is not None:
@@ -184,7 +185,9 @@ def _document_metadata(steps: RestructuringSteps, outcome: DocumentOutcome) -> d
         "reasons": ", ".join(codes),
         **_spending_metadata(outcome.spending),
         "diff": dg.MetadataValue.url(page.as_uri()),
-        "diff page": dg.MetadataValue.path(str(page)),  # browsers do not follow a link from a server to a file
+        "diff page": dg.MetadataValue.path(
+            str(page)
+        ),  # browsers do not follow a link from a server to a file
     }
 
 

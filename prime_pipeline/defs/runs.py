@@ -11,7 +11,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from prime_pipeline.corpus.scan import ScanReport
 from prime_pipeline.defs.index_assets import VARIANTS
 from prime_pipeline.defs.instance import open_instance
-from prime_pipeline.defs.liveness import process_tags, refresh_is_live
+from prime_pipeline.defs.liveness import pool_holder, process_tags, refresh_is_live
+from prime_pipeline.defs.restructuring_assets import POOL
 from prime_pipeline.errors import DagsterStorageUnusable
 from prime_pipeline.refresh.evaluation import EvaluationReport
 from prime_pipeline.workspace import Workspace
@@ -83,6 +84,8 @@ def run_refresh(
     try:
         with open_instance(workspace.home) as instance:
             refresh_is_live(instance)  # ends what a killed process left open
+            if workspace.settings.mode == "full" and (holder := pool_holder(instance, POOL)):
+                workspace.progress(f"waiting for run {holder[:8]}", 0, None)
             result = definitions.resolve_job_def("refresh").execute_in_process(
                 run_config=config,
                 instance=instance,

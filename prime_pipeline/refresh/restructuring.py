@@ -170,15 +170,6 @@ class RestructuringSteps:
             seconds=time.monotonic() - started,
         )
 
-    def tidy(self) -> int:
-        """Forget restructured documents whose raw one is gone, and their pages; returns how many."""
-        gone = self.restructured.keep_only(
-            doc_id for doc_id, entry in self.raw.catalogue().items() if entry.version is not None
-        )
-        for doc_id in gone:
-            page_path(self.pages, doc_id).unlink(missing_ok=True)
-        return len(gone)
-
     def _restructured(self, entries: Sequence[CatalogueEntry]) -> Iterator[tuple[Document, DocumentOutcome]]:
         versions = [(entry.doc_id, entry.version) for entry in entries if entry.version is not None]
         n_sections = sum(entry.n_sections for entry in entries)
@@ -203,6 +194,17 @@ class RestructuringSteps:
 
     def _cost(self, spending: Spending) -> float | None:
         return self.prices.cost(spending.prompt_tokens, spending.completion_tokens) if self.prices else None
+
+
+def forget_removed(raw: DocumentStore, stores: Iterable[RestructuredStore], pages: Path) -> int:
+    """Forget what was made of documents that are gone, in every strategy's store, and their pages; returns how many."""
+    kept = [doc_id for doc_id, entry in raw.catalogue().items() if entry.version is not None]
+    gone = {doc_id for store in stores for doc_id in store.keep_only(kept)}
+    names = {page_path(pages, doc_id).name for doc_id in kept}
+    for page in pages.glob("*.html"):
+        if page.name not in names:
+            page.unlink(missing_ok=True)
+    return len(gone)
 
 
 def current_standing(store: RestructuredStore) -> Standing:

@@ -5,6 +5,8 @@ Where things lie is decided here and nowhere else. What is in the files is the b
 
 from __future__ import annotations
 
+import re
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -15,6 +17,8 @@ from filelock import FileLock
 
 from prime_pipeline.errors import HomeNotWritable
 from prime_pipeline.storage.atomic import GARBAGE_AGE_S, remove_leftovers
+
+_STRATEGY = re.compile(r"[0-9a-f]{16}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,19 @@ class Home:
     def restructured(self, strategy: str) -> Path:
         """Restructured documents by one strategy, named by its fingerprint."""
         return self.root / "restructured" / strategy
+
+    def strategies(self) -> list[str]:
+        """Names of the strategies that restructured documents are kept of, sorted."""
+        folders = (self.root / "restructured").glob("*")
+        return sorted(path.name for path in folders if _STRATEGY.fullmatch(path.name) and path.is_dir())
+
+    def remove_strategy(self, name: str) -> int:
+        """Remove the restructured documents of a strategy, and its seal; returns how many files."""
+        folder = self.restructured(name)
+        n_files = sum(1 for path in folder.rglob("*") if path.is_file())
+        shutil.rmtree(folder, ignore_errors=True)
+        self.seal(f"restructured-{name}").unlink(missing_ok=True)
+        return n_files
 
     @property
     def ledger(self) -> Path:

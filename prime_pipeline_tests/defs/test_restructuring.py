@@ -18,7 +18,9 @@ from pytest_httpserver import HTTPServer
 from prime_pipeline.definitions import defs
 from prime_pipeline.defs.corpus_assets import corpus_scan
 from prime_pipeline.defs.documents import RESTRUCTURED_DOCUMENTS
-from prime_pipeline.defs.restructuring_assets import restructured_documents
+from prime_pipeline.defs.instance import open_instance
+from prime_pipeline.defs.liveness import pool_holder, refresh_is_live
+from prime_pipeline.defs.restructuring_assets import POOL, restructured_documents
 from prime_pipeline.defs.runs import run_refresh
 from prime_pipeline.workspace import Workspace
 from prime_pipeline_tests.chat_endpoint import Endpoint, answer, fault
@@ -227,6 +229,9 @@ def test_a_failing_endpoint_puts_documents_off_and_the_next_refresh_goes_on(
     assert "nothing_is_put_off" in summary.failed_checks
     assert workspace.published_variants() == ["offline"]
     assert summary.steps["restructured_corpus"]["note"]
+    assert "no such key" in summary.steps["restructuring"]["put off because"]
+    with workspace.retriever() as retriever:  # what was published in offline mode answers on
+        assert retriever.manifest.variant == "offline"
     assert KEY not in json.dumps(summary.steps)
     endpoint.responds(faithful)
     healed = open_llm()
@@ -371,3 +376,41 @@ def test_a_removed_document_leaves_no_text_behind(open_full: OpenFull, pages: Pa
     later.close()
     holders = [p for p in later.home.root.rglob("*") if p.is_file() and b"Alpha One" in p.read_bytes()]
     assert holders == []
+
+
+def test_a_killed_run_does_not_hold_the_pool(open_full: OpenFull) -> None:
+    workspace = open_full()
+    workspace.home.prepare()
+    with open_instance(workspace.home) as instance:
+        storage = instance.event_log_storage
+        storage.initialize_concurrency_limit_to_default(POOL)
+        storage.claim_concurrency_slot(POOL, "a-run-that-is-gone", "restructuring")
+        assert pool_holder(instance, POOL) == "a-run-that-is-gone"
+        refresh_is_live(instance)
+        assert pool_holder(instance, POOL) is None
+    assert not run_refresh(defs, workspace).is_partial
+    with open_instance(workspace.home) as instance:
+        assert pool_holder(instance, POOL) is None
+
+
+def test_another_strategy_leaves_nothing_of_a_removed_document_either(
+    open_llm: OpenFull, open_full: OpenFull, endpoint: Endpoint, pages: Path
+) -> None:
+    endpoint.responds(faithful)
+    run_refresh(defs, open_llm())
+    extractive = open_full()
+    run_refresh(defs, extractive)
+    assert len(extractive.home.strategies()) == 2
+    extractive.close()
+    (pages / "one.md").unlink()
+    offline = Workspace(
+        extractive.settings.model_copy(update={"mode": "offline"}), embedder=extractive.embedder
+    )
+    run_refresh(defs, offline, allow_removals=True)
+    folders = [offline.home.root / "restructured", offline.home.diffs, offline.home.documents]
+    texts = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
+    assert texts
+    assert [path for path in texts if b"Alpha One" in path.read_bytes()] == []
+    assert offline.collect_restructured_garbage() > 0
+    assert offline.home.strategies() == []
+    offline.close()
