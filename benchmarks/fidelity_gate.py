@@ -1,6 +1,6 @@
 """Recall and false refusals of the fidelity gate on planted faults and faithful rewrites, by kind of fault.
 
-    PRIME_TEST_DATA=DIR python benchmarks/fidelity_gate.py [--half a|b|all] [--entities rule|spacy|auto]
+    PRIME_TEST_DATA=DIR python benchmarks/fidelity_gate.py [--half a|b|c|all] [--entities rule|spacy|auto]
         [--corpus DIR] [--show-misses] [--json]
 
 Intervals are Wilson's at 95 %. ``fitting`` is the share of faults refused by a code that names their kind.
@@ -28,6 +28,7 @@ from prime_pipeline.text.entities import entity_finder
 from prime_pipeline.text.protected import protect
 
 Row = Mapping[str, Any]
+Place = tuple[str, str]
 
 CORPUS = Path(__file__).parent / "gate_corpus"
 _NUMBER = ("number_missing", "number_invented", "unit_missing", "unit_changed", "inline_missing", "inline_invented", "swapped")  # fmt: skip
@@ -113,9 +114,11 @@ def papers() -> dict[str, Document]:
     return {entry.doc_id: entry.parse() for entry in entries if isinstance(entry, SourceEntry)}
 
 
-def body(documents: Mapping[str, Document], row: Row) -> str:
-    sections = documents[row["paper"]].sections
-    return next(section.body for section in sections if section.ordinal == row["ordinal"])
+def section_of(documents: Mapping[str, Document], row: Row) -> Place:
+    """The raw body, and the title and headings that a rewriter is told."""
+    document = documents[row["paper"]]
+    section = next(section for section in document.sections if section.ordinal == row["ordinal"])
+    return section.body, "\n".join((document.own_title, *section.heading_path))
 
 
 def faulty(row: Row, base: Row | None, raw: str) -> str:
@@ -138,8 +141,9 @@ def faulty(row: Row, base: Row | None, raw: str) -> str:
     return text
 
 
-def judged(gate: FidelityGate, row: Row, raw: str, rewrite: str, kind: str) -> Verdict:
-    found = gate.findings(protect(raw), rewrite)
+def judged(gate: FidelityGate, row: Row, place: Place, rewrite: str, kind: str) -> Verdict:
+    raw, context = place
+    found = gate.findings(protect(raw), rewrite, context)
     codes, details = tuple(f.code for f in found), tuple(f"{f.code}: {f.detail}" for f in found)
     return Verdict(row["id"], kind, str(row.get("note", "")), codes, details)
 
@@ -150,16 +154,15 @@ def faults(
     bases = {row["id"]: row for row in rows(folder, "faithful", half)}
     for row in rows(folder, "faults", half):
         base = bases.get(row.get("base", ""))
-        place = base or row
-        raw = body(documents, place)
-        yield judged(gate, row, raw, faulty(row, base, raw), row["kind"])
+        place = section_of(documents, base or row)
+        yield judged(gate, row, place, faulty(row, base, place[0]), row["kind"])
 
 
 def faithful(
     gate: FidelityGate, documents: Mapping[str, Document], folder: Path, half: str
 ) -> Iterator[Verdict]:
     for row in rows(folder, "faithful", half):
-        yield judged(gate, row, body(documents, row), row["rewrite"], "faithful")
+        yield judged(gate, row, section_of(documents, row), row["rewrite"], "faithful")
 
 
 def scripted(
@@ -173,10 +176,10 @@ def scripted(
     places = {(row["paper"], row["ordinal"]) for row in rows(folder, "faithful", half)}
     outcomes = {paper: extract(documents[paper]) for paper in sorted({paper for paper, _ in places})}
     for paper, ordinal in sorted(places):
-        raw = body(documents, {"paper": paper, "ordinal": ordinal})
+        place = section_of(documents, {"paper": paper, "ordinal": ordinal})
         rewrite = outcomes[paper].get(ordinal)
-        if rewrite is not None and rewrite != raw:
-            verdict = judged(gate, {"id": f"{paper}#{ordinal}"}, raw, rewrite, "scripted")
+        if rewrite is not None and rewrite != place[0]:
+            verdict = judged(gate, {"id": f"{paper}#{ordinal}"}, place, rewrite, "scripted")
             if verdict.codes != ("echo",):
                 yield verdict
 
@@ -221,7 +224,7 @@ def print_faithful(name: str, verdicts: list[Verdict], *, show_misses: bool) -> 
 
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--half", choices=("a", "b", "all"), default="all")
+    parser.add_argument("--half", choices=("a", "b", "c", "all"), default="all")
     parser.add_argument("--entities", choices=("rule", "spacy", "auto"), default="rule")
     parser.add_argument("--corpus", type=Path, default=CORPUS)
     parser.add_argument("--show-misses", action="store_true")

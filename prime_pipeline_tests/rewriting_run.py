@@ -35,7 +35,7 @@ class CapitalsJudge:
         self.fingerprint = f"capitals-{version}"
         self.n_judged = 0
 
-    def findings(self, raw: Protected, rewrite: str) -> tuple[Finding, ...]:
+    def findings(self, raw: Protected, rewrite: str, context: str = "") -> tuple[Finding, ...]:
         self.n_judged += 1
         found = []
         if "FALSE" in rewrite:
@@ -48,7 +48,9 @@ class CapitalsJudge:
                 found.append(Finding("word_missing", word, sources))
         return tuple(found)
 
-    def patch(self, raw: Protected, rewrite: str, findings: tuple[Finding, ...]) -> Patch | None:
+    def patch(
+        self, raw: Protected, rewrite: str, findings: tuple[Finding, ...], context: str = ""
+    ) -> Patch | None:
         if not all(finding.sources for finding in findings):
             return None
         appended = tuple(dict.fromkeys(source for finding in findings for source in finding.sources))

@@ -18,6 +18,7 @@ from prime_pipeline_tests.conftest import missing
         ("The SAMSum Corpus is new.", ["SAMSum Corpus"]),
         ("We use word2vec and FastText.", ["word2vec", "FastText"]),
         ("FastText is used.", ["FastText"]),
+        ("Keller et al. use it.", ["Keller"]),
         ("Twitter users like Twitter.", ["Twitter"]),
     ],
 )

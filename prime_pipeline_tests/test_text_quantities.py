@@ -14,6 +14,7 @@ from prime_pipeline.text.quantities import quantities
     [
         ("12.5", "12.5"),
         ("1,000", "1000"),
+        ("21 350 992", "21350992"),
         ("64M", "64000000"),
         ("50k", "50000"),
         ("5 million", "5000000"),
@@ -46,6 +47,8 @@ def test_values(text: str, value: str) -> None:
         ("7-day", "day"),
         ("10x faster", "×"),
         ("€5", "€"),
+        ("US$5", "$"),
+        ("5 dollars", "$"),
         ("16 GB", "GB"),
         ("400 tokens", ""),
     ],

@@ -16,14 +16,14 @@ from prime_pipeline.records import Finding
 from prime_pipeline.restructuring.judge import Patch
 from prime_pipeline.restructuring.patch import patched
 from prime_pipeline.restructuring.rules import RULES
-from prime_pipeline.restructuring.rules.features import Features, features
+from prime_pipeline.restructuring.rules.features import Features, features, with_context
 from prime_pipeline.restructuring.rules.form import prompt_echo
 from prime_pipeline.restructuring.rules.options import GateOptions
 from prime_pipeline.storage.fingerprint import fingerprint
 from prime_pipeline.text.entities import EntityFinder
 from prime_pipeline.text.protected import Protected
 
-GATE_VERSION: Final = 1
+GATE_VERSION: Final = 2
 """Raised whenever a rule finds something else than before, so that stored verdicts are not taken for new ones."""
 
 
@@ -45,17 +45,19 @@ class FidelityGate:
         """Hash of the gate's version, the options, the entity finder's name and the prompt."""
         return fingerprint([GATE_VERSION, asdict(self._options), self._entities.name, self._prompt])
 
-    def findings(self, raw: Protected, rewrite: str) -> tuple[Finding, ...]:
+    def findings(self, raw: Protected, rewrite: str, context: str = "") -> tuple[Finding, ...]:
         """Everything that speaks against the rewrite, in order of importance; empty if it is faithful."""
         if raw.text == rewrite:
             return (Finding("echo", "the text came back as it was"),) if rewrite.strip() else ()
-        before, after = self._raw_features(raw), features(raw, rewrite, self._entities)
+        before, after = self._raw_features(raw, context), features(raw, rewrite, self._entities)
         found = [finding for rule in RULES for finding in rule(before, after, self._options)]
         return (*prompt_echo(before, after, self._options, self._prompt), *found)
 
-    def patch(self, raw: Protected, rewrite: str, findings: tuple[Finding, ...]) -> Patch | None:
+    def patch(
+        self, raw: Protected, rewrite: str, findings: tuple[Finding, ...], context: str = ""
+    ) -> Patch | None:
         """The rewrite with the missing facts' sentences as a last paragraph, if that passes; else None."""
-        return patched(self, raw, rewrite, findings)
+        return patched(self, raw, rewrite, findings, context)
 
-    def _features_of_raw(self, raw: Protected) -> Features:
-        return features(raw, raw.text, self._entities)
+    def _features_of_raw(self, raw: Protected, context: str) -> Features:
+        return with_context(features(raw, raw.text, self._entities), context, self._entities)

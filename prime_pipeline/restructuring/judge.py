@@ -23,14 +23,20 @@ class Patch:
 
 
 class Judge(Protocol):
-    """The fidelity gate. Both texts come with placeholders for what is protected."""
+    """The fidelity gate. Both texts come with placeholders for what is protected.
+
+    The context is what the rewriter was told about the section, its document's title and its headings, joined by line
+    ends: what stands there is known, and none of it has to be in the rewrite.
+    """
 
     @property
     def fingerprint(self) -> str:
         """Hash of version, thresholds and models: two judges with the same one find the same."""
 
-    def findings(self, raw: Protected, rewrite: str) -> tuple[Finding, ...]:
+    def findings(self, raw: Protected, rewrite: str, context: str = "") -> tuple[Finding, ...]:
         """Everything that speaks against a rewrite of the raw text, in order of importance; empty if it is faithful."""
 
-    def patch(self, raw: Protected, rewrite: str, findings: tuple[Finding, ...]) -> Patch | None:
+    def patch(
+        self, raw: Protected, rewrite: str, findings: tuple[Finding, ...], context: str = ""
+    ) -> Patch | None:
         """The rewrite with the missing sentences appended, if that passes; None if no patch can heal it."""

@@ -8,7 +8,9 @@ from prime_pipeline.text.protected import Protected
 from prime_pipeline.text.sentences import sentences
 
 
-def patched(judge: Judge, raw: Protected, rewrite: str, findings: tuple[Finding, ...]) -> Patch | None:
+def patched(
+    judge: Judge, raw: Protected, rewrite: str, findings: tuple[Finding, ...], context: str = ""
+) -> Patch | None:
     """The rewrite and, as a last paragraph, the findings' sources in raw order, each once.
 
     Returns:
@@ -22,4 +24,4 @@ def patched(judge: Judge, raw: Protected, rewrite: str, findings: tuple[Finding,
     if not missing:
         return None
     text = f"{rewrite.rstrip()}\n\n{' '.join(missing)}"
-    return None if judge.findings(raw, text) else Patch(text, missing)
+    return None if judge.findings(raw, text, context) else Patch(text, missing)

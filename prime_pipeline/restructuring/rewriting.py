@@ -167,7 +167,7 @@ class Rewriter:
 
     def _attempt(self, task: _Task, text: str) -> _Attempt:
         is_same = text.split() == task.raw.text.split()
-        return _Attempt(text, () if is_same else self._judge.findings(task.raw, text), is_same)
+        return _Attempt(text, () if is_same else self._judge.findings(task.raw, text, task.context), is_same)
 
     def _repaired(self, task: _Task, first: _Attempt, account: Account) -> _Attempt | None:
         """The second attempt; None if there is none. A text that was asked for in parts would be too long for it."""
@@ -184,7 +184,7 @@ class Rewriter:
         """The better of two refused attempts, patched if that heals it; else raw with what the last one failed by."""
         last = second or first
         better = min((last, first), key=lambda attempt: len(attempt.findings))
-        patch = self._judge.patch(task.raw, better.text, better.findings)
+        patch = self._judge.patch(task.raw, better.text, better.findings, task.context)
         if patch is None:
             refused = task.raw.restore(last.text)
             return SectionOutcome(task.section.ordinal, "raw", findings=last.findings, refused=refused)
@@ -262,6 +262,12 @@ class _Task:
     def place(self) -> tuple[str, tuple[str, ...]]:
         """What a prompt says about where the section stands; never a title made of a file name."""
         return self.document.own_title, self.section.heading_path
+
+    @property
+    def context(self) -> str:
+        """The same for the judge."""
+        title, headings = self.place
+        return "\n".join((title, *headings))
 
     def outcome(
         self,

@@ -13,7 +13,7 @@ from prime_pipeline.text.protected import Protected
 
 
 class RememberingJudge:
-    """A judge whose findings and patches are kept by (raw text, rewrite) and the judge's fingerprint.
+    """A judge whose findings and patches are kept by (raw text, rewrite, context) and the judge's fingerprint.
 
     The raw text counts with its protected blocks: two sections may differ in nothing but these, and share a reply.
 
@@ -31,27 +31,29 @@ class RememberingJudge:
         """The judge's own."""
         return self._judge.fingerprint
 
-    def findings(self, raw: Protected, rewrite: str) -> tuple[Finding, ...]:
+    def findings(self, raw: Protected, rewrite: str, context: str = "") -> tuple[Finding, ...]:
         """As the judge finds, now or earlier."""
-        key = _key("findings", raw, rewrite)
+        key = _key("findings", raw, rewrite, context)
         known = self._verdicts.verdict(key, self.fingerprint)
         if known is not None:
             return tuple(Finding(f["code"], f["detail"], tuple(f["sources"])) for f in json.loads(known))
-        found = self._judge.findings(raw, rewrite)
+        found = self._judge.findings(raw, rewrite, context)
         self._verdicts.keep_verdict(key, self.fingerprint, json.dumps([asdict(finding) for finding in found]))
         return found
 
-    def patch(self, raw: Protected, rewrite: str, findings: tuple[Finding, ...]) -> Patch | None:
+    def patch(
+        self, raw: Protected, rewrite: str, findings: tuple[Finding, ...], context: str = ""
+    ) -> Patch | None:
         """As the judge patches, now or earlier; the findings are those of this very rewrite."""
-        key = _key("patch", raw, rewrite)
+        key = _key("patch", raw, rewrite, context)
         known = self._verdicts.verdict(key, self.fingerprint)
         if known is not None:
             kept = json.loads(known)
             return Patch(kept["text"], tuple(kept["appended"])) if kept else None
-        patch = self._judge.patch(raw, rewrite, findings)
+        patch = self._judge.patch(raw, rewrite, findings, context)
         self._verdicts.keep_verdict(key, self.fingerprint, json.dumps(asdict(patch) if patch else None))
         return patch
 
 
-def _key(purpose: str, raw: Protected, rewrite: str) -> str:
-    return text_fingerprint(purpose, raw.text, raw.restore(raw.text), rewrite)
+def _key(purpose: str, raw: Protected, rewrite: str, context: str) -> str:
+    return text_fingerprint(purpose, raw.text, raw.restore(raw.text), rewrite, context)

@@ -10,7 +10,10 @@ _ACRONYM: Final = re.compile(
     r"(?<![^\W_])(?:(?:[A-Z]\.){2,6}|[A-Z](?:&[A-Z])+|[a-z]{0,2}[A-Z][A-Z0-9]*[A-Z][A-Z0-9]*)(?:['’]?s)?(?![^\W_])"
 )
 _ROMAN: Final = re.compile(r"[IVX]+")
-_DEFINITION: Final = re.compile(r"((?:[^\W_][\w'’-]*[ -]){1,9})\(((?:[A-Z][\w&-]*?[A-Z]\w*|[A-Z]{2,})s?)\)")
+_IN_PARENTHESES: Final = re.compile(r"[ -]\(((?:[A-Z][\w&-]{0,20}?[A-Z]\w{0,20}|[A-Z]{2,20})s?)\)")
+_WORDS_BEFORE: Final = re.compile(r"(?:[^\W_][\w'’]*[ -]){0,8}[^\W_][\w'’]*\Z")
+_REACH: Final = 150
+"""Characters before an acronym in parentheses in which its long form stands."""
 _PART: Final = re.compile(r"[^\W_]+")
 _SMALL: Final = frozenset({"of", "the", "and", "for", "in", "on", "to", "a", "an", "with", "by"})
 
@@ -37,9 +40,10 @@ def acronym_form(token: str) -> str:
 def definitions(text: str) -> dict[str, str]:
     """Acronyms with the words that stand before them in ``long form (LF)``, lower-cased; the first one counts."""
     found: dict[str, str] = {}
-    for before, token in _DEFINITION.findall(text):
-        acronym = acronym_form(token)
-        words = [word.lower() for word in _PART.findall(before)]
+    for match in _IN_PARENTHESES.finditer(text):
+        acronym = acronym_form(match[1])
+        before = _WORDS_BEFORE.search(text, max(0, match.start() - _REACH), match.start())
+        words = [word.lower() for word in _PART.findall(before[0])] if before else []
         for start in range(len(words) - 1, -1, -1):
             if abbreviates(acronym, words[start:]):
                 found.setdefault(acronym, " ".join(words[start:]))

@@ -22,6 +22,7 @@ _LABELS: Final = frozenset(
 _CHUNK_CHARACTERS: Final = 50_000
 _TOKEN: Final = re.compile(r"[^\W_][\w'’]*(?:[-/&.][^\W_][\w'’]*)*")
 _COINED: Final = re.compile(r"[a-z]+[A-Z]|[A-Z][a-z]+[A-Z]|[A-Z]{2,}[a-z]{2,}|[A-Za-z]{2,}\d|\d[A-Za-z]{2,}")
+_AUTHORS: Final = re.compile(r" (?:et al\b|(?:and|&) [A-Z][a-z]+(?: {2}| [(\[]| BIBREF))")
 _GLUED: Final = re.compile(r"\d+[A-Z]*[A-Z][a-z]+")
 _OPENING: Final = re.compile(r"(?:[:;•*\"“‘'`(\[–—]|\d[.)]|[.!?][\"”')\]]*)\s*\Z|\A\s*\Z")
 
@@ -41,10 +42,10 @@ class RuleEntityFinder:
     """Capitalised words that no sentence start explains, and coined words (``YouTube``, ``word2vec``), in runs.
 
     A capitalised word at the start of a sentence counts only if it belongs to a run that goes on (``Johanna Keller
-    says``) or is coined. Time is linear in the length of the text.
+    says``), is coined, or begins a citation (``Keller et al.``). Time is linear in the length of the text.
     """
 
-    name = "rule-1"
+    name = "rule-2"
 
     def find(self, text: str) -> list[str]:
         """See :class:`EntityFinder`."""
@@ -123,6 +124,7 @@ def _names(sentence: str) -> Iterator[str]:
 def _name(sentence: str, run: list[re.Match[str]]) -> Iterator[str]:
     """The run as a name, without a capitalised stop word in front; nothing if the sentence's start explains it."""
     explained = bool(run) and bool(_OPENING.search(sentence[max(0, run[0].start() - 8) : run[0].start()]))
+    explained = explained and not _AUTHORS.match(sentence, run[-1].end())
     while run and explained and run[0][0].lower() in STOP_WORDS:
         run = run[1:]
         explained = False

@@ -34,7 +34,8 @@ FUNCTION_WORDS: Final[dict[str, frozenset[str]]] = {
 def language(text: str) -> str | None:
     """The language's code, the script's name (``CJK``, say) where that says enough, or None where it is not clear.
 
-    A Latin or Cyrillic text needs three function words of its language, half as many again as of any other one.
+    A Latin or Cyrillic text needs three different function words of its language, and half as many again, repetitions
+    counted, as of any other one.
     """
     if (foreign := script(text)) not in {"LATIN", "CYRILLIC", None}:
         return foreign
@@ -44,7 +45,8 @@ def language(text: str) -> str | None:
         reverse=True,
     )  # fmt: skip
     (best, code), (second, _) = scores[:2]
-    return code if best >= 3 and best >= 1.5 * second else None
+    n_different = len(FUNCTION_WORDS[code].intersection(counts))
+    return code if n_different >= 3 and best >= 1.5 * second else None
 
 
 def script(text: str) -> str | None:

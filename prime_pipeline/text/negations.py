@@ -33,7 +33,7 @@ _WEAK: Final = re.compile(
     |too\ [\w-]+\ (?:[\w-]+\ ){0,3}(?:for|to)
     |independent\w*|irrespective|regardless|unless|impossib\w+|blind|cease\w*|stop(?:s|ped)?|negative\w*|zero|los(?:e|es|t|s|ing)|eliminat\w+|remov\w+|free
     |otherwise|else|struggl\w*|left\ out|leav(?:e|es|ing)\ out|rare|wrong\w*|false\w*|incorrect\w*|errone\w+|mis(?:match|align|class|label|lead)\w*|far\ from|at\ most|nonexistent
-    |disjoint|devoid|no\ longer|forgo\w*|refrain\w*|violat\w+|differ(?:s|ed|ing)?|flaw\w*|worse|opposed
+    |disjoint|devoid|bypass\w*|obviat\w+|circumvent\w*|sidestep\w*|dispens(?:e|es|ed|ing)|eschew\w*|suppress\w*|spar(?:e|es|ed|ing)|in\ place\ of|in\ lieu\ of|substitut\w+|no\ longer|forgo\w*|refrain\w*|violat\w+|differ(?:s|ed|ing)?|flaw\w*|worse|opposed
     |un(?!der|til|it|iq|iv|ifo|ify|ifi|igr|ion|less|like|able|ravel)[a-z]{4,}|non-?[a-z]{3,}
     |in(?:adequate|accurate|correct|complete|consistent|effective|efficient|visible|valid|distinguishable|feasible|comparable|appropriate|sensitive|frequent|flexible|significant|convenient|capable)\w*
     |im(?:perfect|precise|practical|plausible|possible|balanced)\w*|ir(?:relevant|regular)\w*|dis(?:agree|similar|able|connect|continu|joint|advantage|allow|card)\w*
@@ -45,10 +45,12 @@ _VERB: Final = re.compile(
     r"\b(?:fail(?:s|ed|ing|ure)?|lack(?:s|ed|ing)?|unable|avoid(?:s|ed|ing)?|prevent(?:s|ed|ing)?)\b",
     re.IGNORECASE,
 )
-_PREFIXED: Final = re.compile(r"\b(?:in|im|il|ir|dis|mis|de)[a-z]{5,}|\b\w{4,}less\b", re.IGNORECASE)
+_PREFIXED: Final = re.compile(
+    r"\b(?!despite)(?:in|im|il|ir|dis|mis|de)[a-z]{5,}|\b\w{4,}less\b", re.IGNORECASE
+)
 _HINT: Final = re.compile(
-    r"""\b(?:part|partly|partial\w*|subset|either|still|open|remain\w*|first|new|novel|unique|largest|biggest|best|most|separate\w*|distinct|different\w*
-    |same|identical|unchanged|constant|still|yet|problem\w*|challeng\w+|costly|expensive|replac\w+|against|just|minimal|negligible|despite|drawback\w*|shortcoming\w*
+    r"""\b(?:part|partly|partial\w*|subset|either|open|remain\w*|first|new|novel|unique|largest|biggest|best|most|separate\w*|distinct|different\w*
+    |same|identical|unchanged|constant|problem\w*|challeng\w+|costly|expensive|replac\w+|against|just|minimal|negligible|despite|drawback\w*|shortcoming\w*
     |comparable|equal\w*|on\ par|sometimes|occasional\w*|robust\w*|fixed|frozen|static|private\w*|proprietary|future|optional\w*
     |small\w*|slight\w*|similar\w*|cheap\w*|far|too)\b""",
     re.IGNORECASE | re.VERBOSE,
@@ -61,7 +63,7 @@ class NegationCue:
 
     Attributes:
         word: The cue itself, lower-cased.
-        strength: Whether it negates by itself.
+        strength: Whether it negates by itself; the ``without`` of ``with and without`` is a hint.
         start: Offset of its first character.
         end: Offset behind it.
     """
@@ -78,7 +80,11 @@ def negation_cues(text: str) -> list[NegationCue]:
     ``neither ... nor`` gives its first half only, so that it counts like ``no ... or``.
     """
     text = _IDIOM.sub(lambda found: " " * len(found[0]), text)
-    strong = [_cue(found, "strong") for found in _STRONG.finditer(text) if not _is_second_half(text, found)]
+    strong = [
+        _cue(found, "hint" if _is_one_of_two(text, found) else "strong")
+        for found in _STRONG.finditer(text)
+        if not _is_second_half(text, found)
+    ]
     verbs = [_cue(found, "verb") for found in _VERB.finditer(text)]
     weak = [_cue(found, "weak") for found in _WEAK.finditer(text)]
     hints = [_cue(found, "hint") for found in _HINT.finditer(text)]
@@ -91,6 +97,13 @@ def negation_cues(text: str) -> list[NegationCue]:
 
 def _cue(found: re.Match[str], strength: Strength) -> NegationCue:
     return NegationCue(found[0].lower(), strength, found.start(), found.end())
+
+
+def _is_one_of_two(text: str, found: re.Match[str]) -> bool:
+    """Whether a ``with and without`` says that both cases are meant."""
+    return found[0].lower() == "without" and text[
+        max(0, found.start() - 12) : found.start()
+    ].rstrip().lower().endswith(("with and", "with or"))
 
 
 def _is_second_half(text: str, found: re.Match[str]) -> bool:

@@ -106,7 +106,7 @@ _WORDS: Final = "|".join(sorted((*_SMALL, *_TENS), key=len, reverse=True))
 _NUMBER_WORDS: Final = (
     rf"(?:{_WORDS})(?:[ -](?:and\ )?(?:{_WORDS}|hundred|thousand|million|billion|trillion)(?![^\W_])){{0,8}}"
 )
-_DIGITS: Final = r"\d{1,3}(?:(?:,|\{,\}|[\u00a0\u2009\u202f])\d{3}(?!\d))+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+"
+_DIGITS: Final = r"\d{1,3}(?:(?:,|\{,\}|[ \u00a0\u2009\u202f])\d{3}(?!\d))+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+"
 _NUMBER: Final = re.compile(
     rf"""
     (?<![^\W_])(?<![^\W_]\.)(?<![^\W\d_][-/–_])(?<![_^])(?<![_^]\{{)
@@ -160,8 +160,9 @@ UNITS: Final[dict[str, str]] = {
         "mm": "mm millimeter millimeters",
         "kg": "kg kilogram kilograms",
         "mg": "mg milligram milligrams",
-        "USD": "dollar dollars usd cents",
-        "EUR": "euro euros eur",
+        "$": "dollar dollars usd",
+        "¢": "cent cents",
+        "€": "euro euros eur",
         "dB": "db decibel decibels",
         "point": "point points",
     }.items()
@@ -361,7 +362,7 @@ def _unit(text: str, match: re.Match[str]) -> str:
         and text[end : end + 12].count("$") == 0
         and (before["currency"] != "$" or "\\" not in text[end : end + 3])
     ):
-        return before["currency"]
+        return before["currency"].removeprefix("US")
     word = _UNIT_WORD.match(text, end)
     if word is None or match["ordinal"] or match["rank"]:
         return ""
@@ -417,6 +418,13 @@ _PHRASE_ENDS: Final = frozenset(
         "used",
         "using",
         "out",
+        "about",
+        "during",
+        "through",
+        "after",
+        "before",
+        "within",
+        "across",
         "only",
         "if",
     ]

@@ -10,10 +10,12 @@ import re
 from collections.abc import Iterator
 from decimal import Decimal
 from difflib import get_close_matches
+from itertools import takewhile
 from typing import Final
 
 from prime_pipeline.records import Finding
 from prime_pipeline.restructuring.rules.features import Features
+from prime_pipeline.restructuring.rules.healing import FactKind, healing_sources
 from prime_pipeline.restructuring.rules.options import GateOptions
 from prime_pipeline.text.acronyms import acronyms, is_spelled_out
 from prime_pipeline.text.entities import is_coined
@@ -92,10 +94,21 @@ _VAGUE: Final = frozenset(
 """What a number in words may count without being a fact of its own."""
 _TWO_THINGS: Final = frozenset({"both", "other", "latter", "respectively", "pair", "pairs", "paired"})
 """Words that tell of two things without the number."""
+_REST: Final = frozenset({"rest", "remaining", "remainder", "others", "other"})
+"""Words that tell of a part without its number."""
+_ENDING: Final = re.compile(r"(?:e|s|es|y|a|i?ans?|ns?|ic|ical|als?|ish|ese|i|ists?|ism|ean)?")
+"""What names and the adjectives made of them end in, behind their common part."""
+_DEFINITE: Final = re.compile(r"\b(?:the|these|those|its|their|our|following|all)\s+\Z", re.IGNORECASE)
 _PART: Final = re.compile(r"[^\W_]+")
 _URL: Final = re.compile(r"(?:https?://|www\.)[^\s<>()\[\]{}\"'`]+[^\s<>()\[\]{}\"'`.,;:]", re.IGNORECASE)
+_MAX_HEALED: Final = 20
+"""Lost facts of one kind that a patch may bring back; a rewrite that lost more is no rewrite of the text."""
 _MAX_ALIKE: Final = 20
 """Occurrences of one number, and words like a name, that are looked at."""
+_SYMBOL: Final = r"[kmMGTnµμ]?(?:s|J|W|Wh|B|Hz|m|g|V|A)"
+_RATE: Final = re.compile(
+    rf"(?<![\w/])(?P<per>{_SYMBOL})/(?P<what>[^\W\d_]+)|(?P<name>[^\W\d_]{{3,30}}) \((?P<in>{_SYMBOL})\)"
+)
 _UNIT_WINDOW: Final = 60
 """Characters on either side of a raw number in which its unit may stand."""
 
@@ -110,14 +123,23 @@ def numbers_missing(raw: Features, rewrite: Features, _: GateOptions) -> list[Fi
         kept.add(Decimal(2))
     lost: dict[Decimal, Quantity] = {}
     for quantity in raw.bare_quantities:
-        if _is_fact(quantity) and not kept.intersection(_readings(quantity)):
+        if (
+            _is_fact(raw, quantity)
+            and not kept.intersection(_readings(quantity))
+            and not _is_single(quantity, rewrite)
+        ):
             lost.setdefault(quantity.value, quantity)
-    return [_number_finding("number_missing", raw, quantity) for quantity in lost.values()]
+    places = [(_shown(raw, quantity), quantity.start, quantity.end) for quantity in lost.values()]
+    return _missing("number_missing", raw, rewrite, places, "number")
 
 
 def numbers_invented(raw: Features, rewrite: Features, _: GateOptions) -> list[Finding]:
     """Every number of the rewrite is in the raw text; a small count may tell how many things the raw text lists."""
-    known = _values(raw.quantities) | {Decimal(1)}
+    known = (
+        _complements(raw)
+        | _values(raw.quantities + (raw.context.quantities if raw.context else ()))
+        | {Decimal(1)}
+    )
     counted = {(word, q.value) for q in raw.quantities for word in q.phrase[-1:]}
     nouns = {word for word, _ in counted}
     found: dict[Decimal, Finding] = {}
@@ -127,14 +149,23 @@ def numbers_invented(raw: Features, rewrite: Features, _: GateOptions) -> list[F
         conflict = bool(nouns.intersection(quantity.phrase))
         if _is_small_count(quantity) and not conflict:
             continue
-        found.setdefault(
-            quantity.value, _number_finding("number_invented", rewrite, quantity, with_source=False)
-        )
+        found.setdefault(quantity.value, Finding("number_invented", _shown(rewrite, quantity)))
     return list(found.values())
 
 
-def _is_fact(quantity: Quantity) -> bool:
-    if quantity.form == "ordinal" or (quantity.value == 1 and quantity.unit != "%"):
+def _complements(raw: Features) -> set[Decimal]:
+    """What is left of each percentage, where the raw text says that something is left: 80 % and the rest is 20 %."""
+    if _REST.isdisjoint(raw.words):
+        return set()
+    return {(100 - q.value).normalize() for q in raw.quantities if q.unit == "%" and 0 < q.value < 100}
+
+
+def _is_fact(raw: Features, quantity: Quantity) -> bool:
+    if quantity.form == "ordinal":
+        return False
+    if quantity.value == 1:
+        return quantity.form == "digits" and bool(quantity.unit or quantity.counted)
+    if quantity.form == "word" and quantity.value <= _SMALL_COUNT and _is_anaphoric(raw, quantity):
         return False
     if quantity.form == "multiple":
         return quantity.value != 2 and quantity.value != 12
@@ -143,6 +174,16 @@ def _is_fact(quantity: Quantity) -> bool:
     if _VAGUE.intersection(quantity.phrase):
         return False
     return bool(quantity.counted) or (quantity.value > 2 and bool(quantity.phrase))
+
+
+def _is_single(quantity: Quantity, rewrite: Features) -> bool:
+    """Whether what is counted once is in the rewrite, where it needs no number: ``1 epoch`` is ``an epoch``."""
+    return quantity.value == 1 and quantity.unit != "%" and bool(rewrite.stems.keys() & set(quantity.phrase))
+
+
+def _is_anaphoric(raw: Features, quantity: Quantity) -> bool:
+    """Whether a count stands behind a word that says that the things counted are told of nearby: ``these two``."""
+    return bool(_DEFINITE.search(raw.prose, max(0, quantity.start - 14), quantity.start))
 
 
 def _is_small_count(quantity: Quantity) -> bool:
@@ -157,22 +198,24 @@ def _values(quantities: tuple[Quantity, ...]) -> set[Decimal]:
 def _readings(quantity: Quantity) -> set[Decimal]:
     """The value, and what else says the same: 95.8 % is 0.958, half is 50 %, a sign may be said in words."""
     value = abs(quantity.value)
-    readings = {value.normalize()}
+    readings = _whole_readings(quantity)
     if quantity.unit == "%":
         readings.add((value / 100).normalize())
-    elif value >= 1 and value.as_tuple().exponent == -3:
-        readings.add((value * 1000).normalize())  # 930.000 words, as much of Europe writes it
     elif quantity.form == "multiple" and value < 1:
         readings.add((value * 100).normalize())
     return readings
 
 
-def _number_finding(
-    code: str, features: Features, quantity: Quantity, *, with_source: bool = True
-) -> Finding:
+def _whole_readings(quantity: Quantity) -> set[Decimal]:
+    """The value without its sign, and that of 930.000 words as much of Europe writes it."""
+    value = abs(quantity.value)
+    has_dot = value >= 1 and value.as_tuple().exponent == -3
+    return {value.normalize()} | ({(value * 1000).normalize()} if has_dot else set())
+
+
+def _shown(features: Features, quantity: Quantity) -> str:
     shown = features.prose[quantity.start : quantity.end + 25].split("\n")[0].strip()
-    sources = features.source(quantity.start) if with_source else ()
-    return Finding(code, f"{features.prose[quantity.start : quantity.end].strip()} (in {shown!r})", sources)
+    return f"{features.prose[quantity.start : quantity.end].strip()} (in {shown!r})"
 
 
 # --- units --------------------------------------------------------------------------------------------------------
@@ -186,7 +229,7 @@ def units(raw: Features, rewrite: Features, _: GateOptions) -> list[Finding]:
         olds, news = every[:_MAX_ALIKE], after.get(value, [])[:_MAX_ALIKE]
         if news:
             findings += [*_unit_findings(raw, olds, rewrite, news)]
-    return findings
+    return [*findings, *_rate_findings(raw, rewrite)]
 
 
 def _unit_findings(
@@ -196,17 +239,35 @@ def _unit_findings(
     lost = {q.unit for q in olds} - {q.unit for q in news}
     lost = {unit for unit in lost if not any(_names_unit(rewrite, q, unit) for q in news)}
     if lost and all(q.unit for q in olds):
-        yield _unit_finding("unit_missing", raw, olds[0], min(lost))
+        replaced = any(q.unit not in {"", *(old.unit for old in olds)} for q in news)
+        sources = () if replaced else healing_sources(raw, rewrite, olds[0].start, olds[0].end, "number")
+        yield Finding("unit_missing", _shown_unit(raw, olds[0], min(lost)), sources)
     if wrong := next(filter(None, (_wrong_unit(raw, olds, new) for new in news)), ""):
-        yield _unit_finding("unit_changed", raw, olds[0], wrong)
+        yield Finding("unit_changed", _shown_unit(raw, olds[0], wrong))
 
 
 def _by_value(quantities: tuple[Quantity, ...]) -> dict[Decimal, list[Quantity]]:
     found: dict[Decimal, list[Quantity]] = {}
     for quantity in quantities:
         if quantity.form in {"digits", "word"}:
-            found.setdefault(quantity.value.normalize(), []).append(quantity)
+            for value in _whole_readings(quantity):
+                found.setdefault(value, []).append(quantity)
     return found
+
+
+def _rate_findings(raw: Features, rewrite: Features) -> Iterator[Finding]:
+    """Units without a number: ``latency (ms)`` and ``ms/query`` stay as they are."""
+    before: dict[str, set[str]] = {}
+    for unit, what in _rates(raw.prose):
+        before.setdefault(what, set()).add(unit)
+    for unit, what in _rates(rewrite.prose):
+        if unit not in before.get(what, {unit}):
+            yield Finding("unit_changed", f"{what} in {unit}")
+
+
+def _rates(text: str) -> Iterator[tuple[str, str]]:
+    for found in _RATE.finditer(text):
+        yield found["per"] or found["in"], (found["what"] or found["name"]).lower()
 
 
 def _wrong_unit(raw: Features, olds: list[Quantity], new: Quantity) -> str:
@@ -214,12 +275,19 @@ def _wrong_unit(raw: Features, olds: list[Quantity], new: Quantity) -> str:
     if new.unit:
         known = any(q.unit == new.unit or _names_unit(raw, q, new.unit) for q in olds)
         return "" if known or (new.unit == "×" and new.form == "word") else new.unit
+    if _is_summary(raw, new):
+        return ""
     near = {stem for q in olds for stem in raw.around(q.start - _UNIT_WINDOW, q.end + _UNIT_WINDOW)}
     if new.counted and not near.intersection(new.counted):
         return min(new.counted)
     if new.counted and all(q.counted and not q.counted & new.counted for q in olds):
         return min(new.counted)
     return ""
+
+
+def _is_summary(raw: Features, new: Quantity) -> bool:
+    """Whether a small number in words may count what the raw text only lists: ``in two steps``."""
+    return new.form == "word" and new.value <= _SMALL_COUNT and new.counted <= raw.stems.keys()
 
 
 def _names_unit(features: Features, quantity: Quantity, unit: str) -> bool:
@@ -232,10 +300,9 @@ def _names_unit(features: Features, quantity: Quantity, unit: str) -> bool:
     return any(UNITS.get(word) == unit for word in re.findall(r"[^\W\d_]+", near)) or unit in near.split()
 
 
-def _unit_finding(code: str, raw: Features, quantity: Quantity, unit: str) -> Finding:
+def _shown_unit(raw: Features, quantity: Quantity, unit: str) -> str:
     shown = raw.prose[quantity.start : quantity.end + 30].split("\n")[0].strip()
-    sources = raw.source(quantity.start) if code == "unit_missing" else ()
-    return Finding(code, f"{shown!r}: {unit}", sources)
+    return f"{shown!r}: {unit}"
 
 
 # --- acronyms -----------------------------------------------------------------------------------------------------
@@ -243,11 +310,12 @@ def _unit_finding(code: str, raw: Features, quantity: Quantity, unit: str) -> Fi
 
 def acronyms_missing(raw: Features, rewrite: Features, _: GateOptions) -> list[Finding]:
     """Every acronym comes back, or its long form."""
-    return [
-        Finding("acronym_missing", acronym, raw.source(offset))
+    places = [
+        (acronym, offset, offset + len(acronym))
         for acronym, offset in raw.acronyms.items()
         if not _has_acronym(rewrite, acronym) and not _has_long_form(raw, rewrite, acronym)
     ]
+    return _missing("acronym_missing", raw, rewrite, places, "name")
 
 
 def acronyms_invented(raw: Features, rewrite: Features, _: GateOptions) -> list[Finding]:
@@ -264,13 +332,14 @@ def _has_acronym(features: Features, acronym: str) -> bool:
     if acronym.lower() in features.vocabulary or acronym.lower().rstrip("s") in features.vocabulary:
         return True
     if len(parts) > 1 or len(acronym) == 2:  # Q&A, U.S.
-        return bool(re.search(rf"(?<![^\W_]){'.?'.join(map(re.escape, acronym))}", features.prose))
+        return bool(re.search(rf"(?<![^\W_]){'.?'.join(map(re.escape, acronym))}", features.known_prose))
     return False
 
 
 def _has_long_form(raw: Features, rewrite: Features, acronym: str) -> bool:
     """Whether the rewrite spells out what the raw text does not; where that does, both forms are its facts."""
-    return acronym not in raw.definitions and is_spelled_out(acronym, rewrite.initials)
+    introduced = acronym in raw.definitions or f"({acronym}" in raw.prose
+    return not introduced and is_spelled_out(acronym, rewrite.initials)
 
 
 def _abbreviates_raw(raw: Features, rewrite: Features, acronym: str) -> bool:
@@ -288,7 +357,8 @@ def names_missing(raw: Features, rewrite: Features, options: GateOptions) -> lis
     lost = [name for name in raw.names if not _has_name(rewrite, name)]
     coined = [name for name in lost if any(is_coined(part) and not _has_part(rewrite, part) for part in _compound(name))]  # fmt: skip
     too_many = len(lost) > 1 and len(lost) > (1 - options.min_names_kept) * len(raw.names)
-    return [Finding("entity_missing", name, _source_of(raw, name)) for name in (lost if too_many else coined)]
+    places = [_place_of(raw, name) for name in (lost if too_many else coined)]
+    return _missing("entity_missing", raw, rewrite, places, "name")
 
 
 def names_invented(raw: Features, rewrite: Features, _: GateOptions) -> list[Finding]:
@@ -305,12 +375,20 @@ def _is_known_name(raw: Features, part: str) -> bool:
     """Whether the raw text has the word, perhaps misspelled; in a compound only what is written large is a name."""
     if _has_part(raw, part) or part.lower() in STOP_WORDS or part.islower():
         return True
-    if len(part) <= 5 or not part[1:].islower():
+    if len(part) < 5 or not part[1:].islower():
         return False
+    if any(_is_derived(part.lower(), word) for word in raw.vocabulary):
+        return True
     alike = [
         word for word in raw.vocabulary if word[:2] == part[:2].lower() and abs(len(word) - len(part)) < 3
     ]
     return bool(get_close_matches(part.lower(), alike[:_MAX_ALIKE], 1, 0.87))
+
+
+def _is_derived(one: str, other: str) -> bool:
+    """Whether two words are one name as noun and adjective: Bible and Biblical, Bayes and Bayesian."""
+    common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+    return common >= 4 and bool(_ENDING.fullmatch(one, common) and _ENDING.fullmatch(other, common))
 
 
 def _parts(name: str) -> list[str]:
@@ -343,8 +421,20 @@ def _spells_out(raw: Features, name: str) -> bool:
     return len(initials) > 1 and any(initials == acronym.lower() for acronym in raw.acronyms)
 
 
-def _source_of(raw: Features, name: str) -> tuple[str, ...]:
-    return raw.source(max(raw.prose.find(name), 0))
+def _place_of(raw: Features, text: str) -> tuple[str, int, int]:
+    start = max(raw.prose.find(text), 0)
+    return text, start, start + len(text)
+
+
+def _missing(
+    code: str, raw: Features, rewrite: Features, places: list[tuple[str, int, int]], kind: FactKind
+) -> list[Finding]:
+    """A finding for each lost fact, given as what is shown of it and its offsets."""
+    can_heal = len(places) <= _MAX_HEALED
+    return [
+        Finding(code, shown, healing_sources(raw, rewrite, start, end, kind) if can_heal else ())
+        for shown, start, end in places
+    ]
 
 
 # --- inline code and math, addresses, references ------------------------------------------------------------------
@@ -356,13 +446,15 @@ def inline(raw: Features, rewrite: Features, _: GateOptions) -> list[Finding]:
     missing = [span for span in raw.inline if _squeezed(span) not in after and not _is_prose(span)]
     invented = [span for span in rewrite.inline if _squeezed(span) not in before and not _is_prose(span)]
     return [
-        *(Finding("inline_missing", span, raw.source(raw.prose.find(span))) for span in missing),
+        *_missing("inline_missing", raw, rewrite, [_place_of(raw, span) for span in missing], "inline"),
         *(Finding("inline_invented", span) for span in invented),
     ]
 
 
 def _is_prose(span: str) -> bool:
     """Whether two dollar signs that mean something else enclose a piece of a sentence."""
+    if span.startswith("`"):  # the quotation marks of LaTeX: `one' and `two'
+        return bool(re.search(r"['’][\s.,;:)]", span))
     return span.startswith("$") and len(re.findall(r"(?<![\\\\{])\b[a-z]{3,}(?= )", span)) > 2
 
 
@@ -373,7 +465,7 @@ def _squeezed(text: str) -> str:
 def pointers(raw: Features, rewrite: Features, _: GateOptions) -> list[Finding]:
     """No address and no reference to a table, figure, section, equation or lost formula that the raw text lacks."""
     return [
-        *(Finding("url_invented", url) for url in _URL.findall(rewrite.prose) if url not in raw.prose),
+        *(Finding("url_invented", url) for url in _URL.findall(rewrite.prose) if url not in raw.known_prose),
         *_new_references(raw, rewrite),
     ]
 

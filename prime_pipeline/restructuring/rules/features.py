@@ -6,12 +6,13 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
 
 from prime_pipeline.text.acronyms import acronym_form, acronym_offsets, definitions, initials
 from prime_pipeline.text.entities import EntityFinder
 from prime_pipeline.text.negations import NegationCue, negation_cues
-from prime_pipeline.text.protected import Protected, inline_spans
+from prime_pipeline.text.protected import Protected, inline_spans, protect
 from prime_pipeline.text.quantities import Quantity, quantities
 from prime_pipeline.text.references import (
     is_road_map,
@@ -22,6 +23,11 @@ from prime_pipeline.text.references import (
 )
 from prime_pipeline.text.sentences import sentence_spans
 from prime_pipeline.text.stems import WORD, is_content, stem
+
+_GLUED: Final = re.compile(r"(?<=\d)[A-Z][a-z]+|(?<=[a-z])[A-Z][a-z]{2,}")
+_CITATION_MARK: Final = re.compile("BIBREF")
+_LAST_WORD: Final = re.compile(r"[^\W_]+\Z")
+_COMPOUND: Final = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +62,11 @@ class Sentence:
     is_road_map: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Features:
     """One text as the rules see it. All offsets are those of ``text``.
+
+    Compared and hashed by identity, so that what a rule computes of one text can be remembered.
 
     Attributes:
         text: As it is, with placeholders.
@@ -80,6 +88,8 @@ class Features:
         cues: Negation cues of ``bare``.
         inline: Distinct inline code and math.
         references: References inside the document and lost formulas.
+        context: Of the title and headings that a rewriter was told; None for a rewrite, or if there are none. Their
+            words count as words of the raw text (``initials``, ``vocabulary``, ``stems``, ``families``).
     """
 
     text: str
@@ -101,6 +111,12 @@ class Features:
     cues: tuple[NegationCue, ...]
     inline: tuple[str, ...]
     references: frozenset[str]
+    context: Features | None = None
+
+    @property
+    def known_prose(self) -> str:
+        """The prose, and the context's behind it."""
+        return f"{self.prose}\n{self.context.prose}" if self.context else self.prose
 
     def sentence_at(self, offset: int) -> Sentence | None:
         """The sentence that holds an offset; None between sentences."""
@@ -136,7 +152,7 @@ def features(raw: Protected, text: str, finder: EntityFinder) -> Features:
         placeholders=tuple(placeholders),
         words=tuple(words),
         initials=initials(words),
-        vocabulary=frozenset(words) | {acronym_form(word) for word in words} | _glued(prose),
+        vocabulary=frozenset(words) | {acronym_form(word) for word in words} | _glued(prose) | _joined(prose),
         sentences=sentences,
         tokens=tuple(Token(stem(w[0]), w.start()) for w in WORD.finditer(bare) if is_content(w[0])),
         stems=stems,
@@ -152,6 +168,21 @@ def features(raw: Protected, text: str, finder: EntityFinder) -> Features:
     )
 
 
+def with_context(raw: Features, context: str, finder: EntityFinder) -> Features:
+    """The features of the raw text with those of its title and headings as known; nothing of these is required."""
+    if not context.strip():
+        return raw
+    known = features(protect(""), context, finder)
+    return replace(
+        raw,
+        initials=(f"{raw.initials[0]} {known.initials[0]}", f"{raw.initials[1]} {known.initials[1]}"),
+        vocabulary=raw.vocabulary | known.vocabulary,
+        stems={**dict.fromkeys(known.stems, 1), **raw.stems},
+        families=raw.families | known.families,
+        context=known,
+    )
+
+
 def _sentences(prose: str, bare: str) -> tuple[Sentence, ...]:
     return tuple(
         Sentence(start, end, prose[start:end], _stems(bare[start:end]), is_road_map(prose[start:end]))
@@ -161,8 +192,15 @@ def _sentences(prose: str, bare: str) -> tuple[Sentence, ...]:
 
 def _glued(text: str) -> frozenset[str]:
     """The parts of words that lost the blank between them (``YummlyBIBREF8``, ``768Attention``), lower-cased."""
-    found = re.findall(r"([^\W_]+?)(?=BIBREF)|\d([A-Z][a-z]+)|[a-z]([A-Z][a-z]{2,})", text)
-    return frozenset(part.lower() for parts in found for part in parts if part)
+    parts = _GLUED.findall(text)
+    for mark in _CITATION_MARK.finditer(text):
+        parts += _LAST_WORD.findall(text, max(0, mark.start() - 40), mark.start())
+    return frozenset(part.lower() for part in parts)
+
+
+def _joined(text: str) -> frozenset[str]:
+    """Compounds and words divided at a line's end without their hyphens, lower-cased: ``tree-bank`` is treebank."""
+    return frozenset(word.replace("-", "").lower() for word in _COMPOUND.findall(text))
 
 
 def _stems(text: str) -> frozenset[str]:

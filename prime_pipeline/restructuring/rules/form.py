@@ -14,6 +14,7 @@ from prime_pipeline.restructuring.rules.support import novelty
 from prime_pipeline.text.language import language, script
 
 _SENTENCE_END: Final = re.compile(r"[.!?…。！？:;][\"'”’»)\]}*_`$]*\s*\Z|\]\]\s*\Z|\$\$?\s*\Z|`\s*\Z")
+_MATH: Final = re.compile(r"\$[^$\n]{1,300}\$")
 _MIN_OWN_WORDS: Final = 5
 _LIST_ITEM: Final = re.compile(r"\s*(?:[-*+•]|\(?\w{1,3}[.)])\s")
 _HEADING: Final = re.compile(r"^ {0,3}#{1,6}\s+\S.*$|^\S[^\n]*\n(?:={3,}|-{3,})\s*$|^\*\*[^*\n]{1,80}\*\*:?\s*$", re.MULTILINE)  # fmt: skip
@@ -190,12 +191,12 @@ def headings(raw: Features, rewrite: Features, _: GateOptions) -> list[Finding]:
 
 def same_language(raw: Features, rewrite: Features, _: GateOptions) -> list[Finding]:
     """The whole and every sentence are in a language that the raw text has."""
-    known = {language(raw.prose), *(language(s.text) for s in raw.sentences)} - {None}
+    known = {language(raw.prose), *(language(_without_math(s.text)) for s in raw.sentences)} - {None}
     scripts = {script(s.text) for s in raw.sentences}
     if not known:
         return []
     for sentence in rewrite.sentences:
-        own = language(sentence.text)
+        own = language(_without_math(sentence.text))
         if (own and own not in known) or (script(sentence.text) not in {*scripts, None}):
             return [Finding("language", f"{own or script(sentence.text)}: {sentence.text[:60]!r}")]
     own = language(rewrite.prose)
@@ -204,6 +205,11 @@ def same_language(raw: Features, rewrite: Features, _: GateOptions) -> list[Find
             Finding("language", f"not in the language of the raw text ({', '.join(sorted(map(str, known)))})")
         ]
     return []
+
+
+def _without_math(text: str) -> str:
+    """The text without dollar math, whose letters are words in some languages."""
+    return _MATH.sub(" ", text)
 
 
 def _has_lost_its_words(raw: Features, rewrite: Features) -> bool:

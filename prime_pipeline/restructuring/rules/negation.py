@@ -10,6 +10,8 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
 from typing import Final
 
 from prime_pipeline.records import Finding
@@ -22,8 +24,11 @@ _REACH: Final = 70
 """Characters behind a cue in which the words that it negates begin."""
 _BACK: Final = 45
 """Characters before a cue that belong to its context: subject and verb."""
+_ELLIPSIS_BACK: Final = 120
+"""The same for a cue that ends its sentence: ``and sometimes it does not``."""
 _MARK: Final = re.compile(r"[,;:()–—]|\.(?=[A-Z])")
 _GLUED_END: Final = re.compile(r"\.(?=[A-Z][\w-]*)")
+_STOP: Final = re.compile(r"[;:()]")
 _COORDINATION: Final = re.compile(r"\b(?:nor|or|and)\b")
 _MAX_CANDIDATES: Final = 40
 """Cues with one stem in their context that are looked at for each cue."""
@@ -31,6 +36,8 @@ _MAX_UNANSWERED: Final = 60
 _MAX_CUES: Final = 1_500
 """Cues of one text that are read: those of some 60,000 characters of dense prose, more than any model rewrites."""
 _NOWHERE: Final = "the rewrite does not say it at all"
+_MIN_SHARE_WITHOUT_HEAD: Final = 0.65
+"""Where the very word that is negated is gone, a paraphrase has mostly put the negation into another word."""
 _MIN_LIKENESS: Final = 0.5
 _MIN_MIXED_LIKENESS: Final = 0.7
 
@@ -45,6 +52,7 @@ class _Context:
         near: These and the stems before it.
         tight: The few stems on either side.
         object: Those behind it.
+        heads: The first two of these, among which is mostly the verb or noun that is negated.
         sentence: Where it stands; None in a gap between sentences.
     """
 
@@ -53,6 +61,7 @@ class _Context:
     near: frozenset[str]
     tight: frozenset[str]
     object: frozenset[str]
+    heads: tuple[str, ...]
     sentence: Sentence | None
 
 
@@ -67,13 +76,11 @@ def _missing(
 ) -> Iterator[Finding]:
     for word, bare in _bared(before, raw, after, rewrite):
         yield Finding("negation_missing", f"{word!r} became {bare!r}")
-    unanswered, _ = _matched(before, after, rewrite, ("strong", "verb"))
+    unanswered, free = _matched(before, after, rewrite, ("strong", "verb"))
     for context in unanswered:
-        if (
-            context.sentence
-            and not context.sentence.is_road_map
-            and (place := _said_without(context, rewrite))
-        ):
+        if context.sentence is None or context.sentence.is_road_map or _is_reworded(context, free, rewrite):
+            continue
+        if place := _said_without(context, rewrite):
             detail = f"{context.cue.word!r} of {context.sentence.text[:100]!r}: {place}"
             # Where the rewrite says the contrary, no sentence appended to it would make it true.
             sources = (context.sentence.text,) if place == _NOWHERE else ()
@@ -85,7 +92,9 @@ def _added(
 ) -> Iterator[Finding]:
     for word, bare in _bared(after, rewrite, before, raw):
         yield Finding("negation_added", f"{bare!r} became {word!r}")
-    unanswered, free = _matched(after, before, raw, ("strong",))
+    told = _contexts(raw.context) if raw.context else []
+    known = [*before, *(context for context in told if context.cue.strength in {"strong", "verb"})]
+    unanswered, free = _matched(after, known, raw, ("strong",))
     for context in unanswered:
         if context.sentence and not _is_explained(context, free):
             yield Finding("negation_added", f"{context.cue.word!r} in {context.sentence.text[:100]!r}")
@@ -98,15 +107,17 @@ def _bared(
     written = other.prose.lower().replace("-", "")
     negated = {word for context in right if context.cue.strength != "prefix" for word in context.tight}
     for cue in {context.cue.word: context.cue for context in left}.values():
-        bare = _bare_stem(cue)
+        bare, full = _bare_stem(cue), _bare_word(cue)
         if (
-            cue.strength == "strong"
+            cue.strength in {"strong", "hint"}
             or bare == stem(cue.word)
             or len(bare) < 4
             or stem(cue.word) in other.stems
         ):
             continue
         if bare not in other.stems or bare in one.stems or bare in negated:
+            continue
+        if not any(word[:5] == full[:5] and stem(word) == bare for word in other.vocabulary):
             continue
         if cue.word not in written:  # in some texts it is divided, as at the end of a line
             yield cue.word, bare
@@ -137,10 +148,11 @@ def _contexts(features: Features) -> list[_Context]:
 def _context(features: Features, cue: NegationCue) -> _Context:
     sentence = features.sentence_at(cue.start)
     start, end = (sentence.start, sentence.end) if sentence else (cue.start, cue.end)
+    end = min(end, cue.end + 2 * _REACH)
     if glued := _GLUED_END.search(features.bare, cue.end, end):
         end = glued.start()
     scope = features.around(cue.end, min(cue.end + _REACH, end))
-    before = features.around(max(cue.start - _BACK, start), cue.start)
+    before = features.around(max(cue.start - (_BACK if scope else _ELLIPSIS_BACK), start), cue.start)
     clause_start = max(
         (m.end() for m in _MARK.finditer(features.bare, max(cue.start - _BACK, start), cue.start)),
         default=start,
@@ -148,7 +160,15 @@ def _context(features: Features, cue: NegationCue) -> _Context:
     clause_end = found.start() if (found := _MARK.search(features.bare, cue.end, end)) else end
     behind = features.around(cue.end, clause_end)[:3]
     tight = frozenset(features.around(clause_start, cue.start)[-2:] + behind[:2] + _own_stems(cue))
-    return _Context(cue, frozenset(scope), frozenset(scope + before), tight, frozenset(behind), sentence)
+    return _Context(
+        cue,
+        frozenset(scope),
+        frozenset(scope + before),
+        tight,
+        frozenset(behind),
+        tuple(behind[:2]),
+        sentence,
+    )
 
 
 def _own_stems(cue: NegationCue) -> list[str]:
@@ -159,7 +179,11 @@ def _own_stems(cue: NegationCue) -> list[str]:
 
 
 def _bare_stem(cue: NegationCue) -> str:
-    return stem(re.sub(r"\A(?:un|non-?|in|im|il|ir|dis|mis|de)(?=\w{4})|less\Z", "", cue.word))
+    return stem(_bare_word(cue))
+
+
+def _bare_word(cue: NegationCue) -> str:
+    return re.sub(r"\A(?:un|non-?|in|im|il|ir|dis|mis|de)(?=\w{4})|less\Z", "", cue.word)
 
 
 def _pairs(left: list[_Context], right: list[_Context], other: Features) -> Iterator[tuple[float, int, int]]:
@@ -183,6 +207,8 @@ def _likeness(one: _Context, other: _Context, score: float) -> float:
     strengths = {one.cue.strength, other.cue.strength}
     same_word = one.cue.word[:4] == other.cue.word[:4]
     if strengths == {"strong"}:
+        if not one.scope and not other.scope and one.near & other.near:
+            return 3.0
         if one.tight & other.tight:
             return 4.0 if one.cue.word == other.cue.word else 3.0
         return 1.6 if len(one.near & other.near) > 1 else 0.0
@@ -200,36 +226,71 @@ def _likeness(one: _Context, other: _Context, score: float) -> float:
 
 def _said_without(context: _Context, rewrite: Features) -> str:
     """Where the rewrite says the negated words without a negation, or that it does not say them at all; else empty."""
-    spots = [
-        (len(context.near & s.stems) + len(context.scope & s.stems) + 2 * len(context.object & s.stems), s)
-        for s in rewrite.sentences
-    ]
-    score, best = max(spots, key=lambda spot: spot[0], default=(0, None))
     if context.sentence is None:
         return ""
+    spots = [
+        (len(context.near & stems) + len(context.scope & stems) + 2 * len(context.object & stems), stems, s)
+        for s, stems in _parts(rewrite)
+    ]
+    score, stems, best = max(spots, key=lambda spot: spot[0], default=(0, frozenset[str](), None))
     if best is None or score <= 1 < len(context.near):
         coverage = len(context.sentence.stems & rewrite.stems.keys()) / max(len(context.sentence.stems), 1)
         return _NOWHERE if coverage < 0.5 else ""
     if _is_coordinated(context, rewrite):
         return ""
-    shares = (
-        _share(context.scope, best.stems),
-        _share(context.near, best.stems) - 0.2,
-        _share(context.object, best.stems) - 0.1 if len(context.object) > 1 else 0.0,
+    share = max(
+        _share(context.scope, stems),
+        _share(context.near, stems) - 0.2,
+        _share(context.object, stems) - 0.1 if len(context.object) > 1 else 0.0,
     )
-    share = max(shares)
-    return f"the rewrite says {best.text[:100]!r}" if share >= 0.5 else ""
+    # A verb follows ``not``, but often an adjective follows ``no``, and the noun behind it.
+    heads = context.heads[: 2 if context.cue.word in {"no", "without"} else 1]
+    has_head = any(word.startswith(head[:4]) for head in heads for word in stems)
+    wanted = 0.5 if has_head or len(context.object) < 2 else _MIN_SHARE_WITHOUT_HEAD
+    return f"the rewrite says {best.text[:100]!r}" if share >= wanted else ""
+
+
+@lru_cache(maxsize=4)
+def _parts(features: Features) -> list[tuple[Sentence, frozenset[str]]]:
+    """The sentences, cut at semicolons, with the stems of each part."""
+    found = []
+    for sentence in features.sentences:
+        stops = [sentence.start + stop.start() for stop in re.finditer(";", sentence.text)]
+        for start, end in pairwise([sentence.start, *stops, sentence.end]):
+            found.append((sentence, frozenset(features.around(start, end))))
+    return found
+
+
+def _is_reworded(context: _Context, free: list[_Context], rewrite: Features) -> bool:
+    """Whether a weak cue that answers nothing else says it in other words: ``transfers poorly`` for not generalizing."""
+    if any(s.stems.issuperset(context.heads) for s in rewrite.sentences):
+        return False
+    return any(
+        other.cue.strength in {"weak", "verb"}
+        and len(other.near & context.near) > 1
+        and other.sentence is not None
+        and other.sentence.stems.isdisjoint(context.heads)
+        for other in free
+    )
 
 
 def _is_coordinated(context: _Context, rewrite: Features) -> bool:
     """Whether a negation of the rewrite reaches the negated words over an ``or``: ``no A, no B`` is ``no A or B``."""
-    for cue in rewrite.cues:
-        if cue.strength == "strong" and (sentence := rewrite.sentence_at(cue.start)):
+    return any(len(context.object & reached) > 1 for reached in _coordinated_reaches(rewrite))
+
+
+@lru_cache(maxsize=4)
+def _coordinated_reaches(features: Features) -> frozenset[frozenset[str]]:
+    """The stems that stand behind each strong negation, where an ``or`` stands behind it, too."""
+    found = set()
+    for cue in features.cues[:_MAX_CUES]:
+        if cue.strength == "strong" and (sentence := features.sentence_at(cue.start)):
             end = min(cue.end + 2 * _REACH, sentence.end)
-            reached = context.object.intersection(rewrite.around(cue.end, end))
-            if len(reached) > 1 and _COORDINATION.search(rewrite.bare, cue.end, end):
-                return True
-    return False
+            if stop := _STOP.search(features.bare, cue.end, end):
+                end = stop.start()
+            if _COORDINATION.search(features.bare, cue.end, end):
+                found.add(frozenset(features.around(cue.end, end)))
+    return frozenset(found)
 
 
 def _share(stems: frozenset[str], of: frozenset[str]) -> float:

@@ -10,7 +10,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
+from decimal import Decimal
+from itertools import islice, pairwise
 from typing import Final
 
 from prime_pipeline.records import Finding
@@ -38,6 +39,7 @@ _ASPECTS: Final[dict[str, tuple[str, ...]]] = {
     "length": ("longer", "shorter"),
     "ease": ("easier", "harder"),
 }
+_TO: Final = re.compile(r"\bto\s+[$€£]?\Z")
 _THAN: Final = re.compile(r"\b(?:than|to|compared with)\b", re.IGNORECASE)
 _SIDE_END: Final = re.compile(
     r"[;:.!?]|,(?!\d)|\b(?:because|since|which|while|whereas|but|as|although|(?<!than )(?<!to )that)\b",
@@ -122,7 +124,11 @@ class _Sides:
 
 def swapped(raw: Features, rewrite: Features, _: GateOptions) -> list[Finding]:
     """Whatever is compared keeps its side of the comparison, and numbers stay with what they belong to."""
-    return [*_turned_comparisons(raw, rewrite), *_exchanged_numbers(raw, rewrite)]
+    return [
+        *_turned_comparisons(raw, rewrite),
+        *_exchanged_numbers(raw, rewrite),
+        *_turned_ranges(raw, rewrite),
+    ]
 
 
 def _turned_comparisons(raw: Features, rewrite: Features) -> Iterator[Finding]:
@@ -174,6 +180,22 @@ def _aspect(comparison: str) -> str:
 def _side(text: str) -> frozenset[str]:
     words = (re.sub(r"['’]s\Z", "", w.lower()) for w in re.findall(r"[^\W_][\w'’-]*", text[-120:]))
     return frozenset(word for word in words if len(word) > 1) - _FUNCTION_WORDS
+
+
+def _turned_ranges(raw: Features, rewrite: Features) -> Iterator[Finding]:
+    """``from 14 to 12`` that became ``from 12 to 14``."""
+    before = {*_ranges(raw)}
+    for low, high in dict.fromkeys(_ranges(rewrite)):
+        if (high, low) in before and (low, high) not in before:
+            yield Finding("swapped", f"from {low:f} to {high:f}, which was the other way round")
+
+
+def _ranges(features: Features) -> Iterator[tuple[Decimal, Decimal]]:
+    for one, other in pairwise(features.bare_quantities):
+        before = features.bare[max(0, one.start - 6) : one.start].lower()
+        between = features.bare[one.end : other.start]
+        if before.endswith("from ") and len(between) < 20 and _TO.search(between):
+            yield one.value, other.value
 
 
 _Place = tuple[frozenset[str], frozenset[str], frozenset[str]]

@@ -1,0 +1,100 @@
+"""Numbers, units, acronyms, names, formulas, references: what must be refused, and what must pass."""
+
+from __future__ import annotations
+
+import pytest
+
+from prime_pipeline_tests.gate_run import changed, codes
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code"),
+    [
+        ("twelve point five", "15.2", "number_invented"),
+        ("14.2 percent", "41.2 percent", "number_missing"),
+        (", with a decoding time of 35 milliseconds per sentence", "", "number_missing"),
+        ("35 milliseconds", "35 seconds", "unit_changed"),
+        ("14.2 percent to twelve point five per cent", "14.2 to 12.5", "unit_missing"),
+        ("286938 sentences", "286938 words", "unit_changed"),
+        ("64 million", "64 thousand", "number_missing"),
+        ("word error rate (WER)", "word error rate", "acronym_missing"),
+        ("(WER)", "(BLEU)", "acronym_invented"),
+        (" from LibriVox", "", "entity_missing"),
+        ("from LibriVox", "from LibriVox, read by Johanna Keller,", "entity_invented"),
+        ("`train.py` runs the code", "a script runs the code", "inline_missing"),
+        ("$\\alpha$", "$\\beta$", "inline_invented"),
+        ("LibriVox and", "LibriVox (https://librivox.org) and", "url_invented"),
+        ("LibriVox and", "LibriVox (Table 9) and", "reference_invented"),
+    ],
+)
+def test_a_fault_is_refused_by_its_own_code(old: str, new: str, code: str) -> None:
+    assert code in codes(changed(old, new))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("286938", "286,938"),
+        ("64 million tokens", "64M tokens"),
+        ("twelve point five per cent", "12.5 %"),
+        ("35 milliseconds", "35 ms"),
+        ("MTNet is a network", "The authors propose MTNet (BIBREF7), a new network"),
+        ("`train.py` runs the code.", "`train.py` runs the code (details: Table 3)."),
+        ("word error rate (WER)", "Word Error Rate (WER)"),
+    ],
+)
+def test_a_paraphrase_passes(old: str, new: str) -> None:
+    assert codes(changed(old, new)) == set()
+
+
+@pytest.mark.parametrize(
+    ("raw", "rewrite", "code"),
+    [
+        ("We train on 930.000 words.", "Training uses 930,000 words.", ""),
+        ("We train on 930.000 words.", "Training uses 930,000 sentences.", "unit_changed"),
+        ("There are 287 000 pairs for training.", "Training has 287,000 pairs.", ""),
+        (
+            "We take 80% of the data for training and the remaining data for testing.",
+            "80% of the data serve for training and 20% for testing.",
+            "",
+        ),
+        (
+            "We take 80% of the data for training and never test.",
+            "80% of the data serve for training and 20% for testing, never to test.",
+            "number_invented",
+        ),
+        ("Training ran for 1 epoch on the data.", "Training on the data ran for an epoch.", ""),
+        ("Training ran for 1 epoch on the data.", "Training ran on the data.", "number_missing"),
+        ("We compare these two systems on news.", "These systems are compared on news.", ""),
+        ("We asked two annotators about news.", "Annotators were asked about news.", "number_missing"),
+        (
+            "First we collect the logs, second we ask people. These steps follow.",
+            "There are two steps: collecting the logs and asking people.",
+            "",
+        ),
+        ("The card costs $350 USD today.", "Today the card costs 350 USD.", ""),
+        ("We measured latency (ms/q) and memory.", "Latency (ms/q) and memory were measured.", ""),
+        ("We measured latency (ms/q) and memory.", "Latency (s/q) and memory were measured.", "unit_changed"),
+        ("We parse the Penn Discourse Tree-bank.", "The Penn Discourse Treebank is parsed.", ""),
+        ("We use a Naive-Bayesian model of text.", "The model of text is Naive Bayes.", ""),
+        (
+            "The SAMSum data are dialogues.",
+            "The data, from Samsung, are the SAMSum dialogues.",
+            "entity_invented",
+        ),
+        (
+            "We use Skip-Gram with Negative Sampling (SGNS) here.",
+            "Skip-Gram with Negative Sampling is used here.",
+            "acronym_missing",
+        ),
+        ("We call `one' a number word and `two' another.", "Number words are `one' and `two'.", ""),
+        (
+            "Someone proposed the framework BIBREF3 for parsing.",
+            "Howard and Peters BIBREF3 proposed the framework for parsing.",
+            "entity_invented",
+        ),
+    ],
+)
+def test_between_two_texts(raw: str, rewrite: str, code: str) -> None:
+    """An empty code: it passes."""
+    assert codes(rewrite, raw) == ({code} if code else set())

@@ -1,0 +1,84 @@
+"""Negations: dropped and added ones, and the many other ways to say them."""
+
+from __future__ import annotations
+
+import pytest
+
+from prime_pipeline_tests.gate_run import changed, codes
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code"),
+    [
+        ("works without a pretrained encoder", "uses a pretrained encoder", "negation_missing"),
+        ("which does not converge", "which converges", "negation_missing"),
+        ("`train.py` runs the code", "`train.py` does not run the code", "negation_added"),
+    ],
+)
+def test_a_fault_is_refused_by_its_own_code(old: str, new: str, code: str) -> None:
+    assert code in codes(changed(old, new))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("unavailable for some", "not available for all"),
+        ("works without a pretrained encoder", "uses no pretrained encoder"),
+        ("works without a pretrained encoder", "avoids a pretrained encoder"),
+        ("does not converge", "cannot converge"),
+        ("does not converge", "is unable to converge"),
+    ],
+)
+def test_a_paraphrase_passes(old: str, new: str) -> None:
+    assert codes(changed(old, new)) == set()
+
+
+@pytest.mark.parametrize(
+    ("raw", "rewrite", "code"),
+    [
+        (
+            "The system does not generalize well to health data.",
+            "The system transfers poorly to health data.",
+            "",
+        ),
+        (
+            "The system does not generalize well to health data.",
+            "The system generalizes well to health data.",
+            "negation_missing",
+        ),
+        (
+            "We compare models with and without attention. The model with attention wins.",
+            "With attention, the model wins over one that is compared.",
+            "",
+        ),
+        (
+            "Maps sometimes capture the real use of features, and sometimes do not.",
+            "Maps sometimes capture the features' real use and sometimes do not.",
+            "",
+        ),
+        (
+            "The rule lends itself to gradients, thus bypassing the need for rewards.",
+            "The rule suits gradients, so rewards are not needed.",
+            "",
+        ),
+        ("In spite of noise the rule works for text.", "Despite noise, the rule works for text.", ""),
+        (
+            "The rule is supervised and works for text.",
+            "The rule is unsupervised and works for text.",
+            "negation_added",
+        ),
+        (
+            "Detection is still feasible for people.",
+            "For people, detection is not yet feasible.",
+            "negation_added",
+        ),
+        (
+            "In two cases it is not fulfilled: words A and B are not related in Twi.",
+            "In two cases it is not fulfilled: words A and B are related in Twi.",
+            "negation_missing",
+        ),
+    ],
+)
+def test_between_two_texts(raw: str, rewrite: str, code: str) -> None:
+    """An empty code: it passes."""
+    assert codes(rewrite, raw) == ({code} if code else set())

@@ -1,0 +1,26 @@
+"""Acronyms and their long forms."""
+
+from __future__ import annotations
+
+from prime_pipeline.text.acronyms import acronyms, definitions, initials, is_spelled_out
+
+
+def test_acronyms_without_plurals_and_dots() -> None:
+    assert acronyms("CNNs and SI-RNN in the U.S., Q&A; Section IV, A cat") == [
+        "CNN",
+        "SI",
+        "RNN",
+        "US",
+        "Q&A",
+    ]
+
+
+def test_definitions_are_the_words_with_the_initials() -> None:
+    text = "We use a gated recurrent unit (GRU) and natural language inference (NLI)."
+    assert definitions(text) == {"GRU": "gated recurrent unit", "NLI": "natural language inference"}
+
+
+def test_spelled_out_needs_three_letters() -> None:
+    letters = initials(["a", "new", "gated", "recurrent", "unit", "of", "reinforcement", "learning"])
+    assert is_spelled_out("GRU", letters)
+    assert not is_spelled_out("RL", letters)

@@ -1,0 +1,27 @@
+"""Cues of negation."""
+
+from __future__ import annotations
+
+import pytest
+
+from prime_pipeline.text.negations import negation_cues
+
+
+@pytest.mark.parametrize(
+    ("text", "cues"),
+    [
+        ("It does not converge without warm-up.", [("not", "strong"), ("without", "strong")]),
+        ("They can't, cannot and don't.", [("can't", "strong"), ("cannot", "strong"), ("don't", "strong")]),
+        ("It fails to converge.", [("fails", "verb")]),
+        ("Neither A nor B.", [("neither", "strong")]),
+        ("Not only A but B, no doubt; No-RL is No. 3.", []),
+        ("Labels are unavailable.", [("unavailable", "weak")]),
+    ],
+)
+def test_negation_cues(text: str, cues: list[tuple[str, str]]) -> None:
+    assert [(cue.word, cue.strength) for cue in negation_cues(text) if cue.strength != "prefix"] == cues
+
+
+def test_with_and_without_is_only_a_hint() -> None:
+    (cue,) = negation_cues("models with and without attention")
+    assert (cue.word, cue.strength) == ("without", "hint")
