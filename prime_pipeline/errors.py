@@ -209,7 +209,7 @@ class EndpointUnusable(LanguageModelError):
 
     def __init__(self, base_url: str, reason: str) -> None:
         super().__init__(
-            f"endpoint {base_url} cannot be used: {reason}. Check its key, the model's name and the account"
+            f"endpoint {base_url} cannot be used: {reason}. Check the llm settings (address, key, model) and the account"
         )
 
 

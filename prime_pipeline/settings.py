@@ -172,6 +172,16 @@ class LlmSettings(_Group):
         default={}, description='By model: [llm.prices."deepseek-chat"] prompt = 0.28, completion = 0.42'
     )
 
+    @field_validator("api_key")
+    @classmethod
+    def _can_be_sent(cls, key: SecretStr) -> SecretStr:
+        text = key.get_secret_value().strip()
+        if not (text.isascii() and text.isprintable()):
+            raise ValueError(
+                "it holds control characters or others beyond ASCII, as no key does: copy it anew"
+            )
+        return SecretStr(text)
+
     @model_validator(mode="after")
     def _is_consistent(self) -> Self:
         if self.base_url and not self.model:
@@ -242,7 +252,12 @@ class Settings(BaseSettings):
     """Everything that can be set."""
 
     model_config = SettingsConfigDict(
-        env_prefix="PRIME_", env_nested_delimiter="__", extra="forbid", frozen=True, env_ignore_empty=True
+        env_prefix="PRIME_",
+        env_nested_delimiter="__",
+        extra="forbid",
+        frozen=True,
+        env_ignore_empty=True,
+        hide_input_in_errors=True,  # a traceback would show the key
     )
 
     home: Path = Field(default=Path(".prime"), description="Folder for everything that is written.")

@@ -14,9 +14,7 @@ Step = dict[str, Any] | tuple[int, dict[str, Any], dict[str, str]]
 """The body of a successful answer, or status, body and headers of another."""
 
 
-def answer(
-    text: str | None = "fine", finish: str | None = "stop", usage: dict[str, int] | None = None
-) -> dict[str, Any]:
+def answer(text: Any = "fine", finish: Any = "stop", usage: dict[str, Any] | None = None) -> dict[str, Any]:
     return {
         "id": "1",
         "object": "chat.completion",

@@ -25,10 +25,16 @@ from prime_pipeline_tests.chat_endpoint import Endpoint, answer, fault
 REQUEST = ChatRequest("http://a/v1", "m", "system words", "user", "v1", 100)
 
 
+@pytest.fixture(scope="module")
+def server() -> Iterator[HTTPServer]:
+    with HTTPServer(threaded=True) as started:  # once: to end it takes half a second
+        yield started
+
+
 @pytest.fixture
-def endpoint() -> Iterator[Endpoint]:
-    with HTTPServer(threaded=True) as server:
-        yield Endpoint(server)
+def endpoint(server: HTTPServer) -> Endpoint:
+    server.clear()
+    return Endpoint(server)
 
 
 def chat(endpoint: Endpoint, folder: Path, budget: Budget | None = None) -> CachedChat:
@@ -95,6 +101,21 @@ def test_what_useless_answers_cost_is_not_lost(endpoint: Endpoint, tmp_path: Pat
     spending = spent(chat(endpoint, tmp_path, budget), raises=EndpointUnavailable)
     assert (spending.calls, spending.prompt_tokens) == (3, 21)
     assert budget.spent.prompt_tokens == 21
+
+
+def test_an_odd_answer_is_kept_and_one_that_is_no_completion_costs_nothing(
+    endpoint: Endpoint, tmp_path: Path
+) -> None:
+    endpoint.plays(
+        answer("a\ud800", usage={"prompt_tokens": 10**30, "completion_tokens": 2**62}), {"login": "please"}
+    )
+    budget = Budget(max_tokens=10**6)
+    asking = chat(endpoint, tmp_path, budget)
+    assert spent(asking) == Spending(calls=1, prompt_tokens=3, completion_tokens=1, estimated=True)
+    assert asking.ask(REQUEST, Account()).text == "a\ufffd"
+    before = budget.spent
+    assert spent(asking, replace(REQUEST, user="more"), raises=EndpointUnavailable) == Spending()
+    assert budget.spent == before
 
 
 def test_threads_that_ask_the_same_at_once_pay_once(endpoint: Endpoint, tmp_path: Path) -> None:

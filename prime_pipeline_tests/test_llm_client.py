@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import email.utils
 import json
 import socket
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from pytest_httpserver import HTTPServer
@@ -24,10 +28,16 @@ from prime_pipeline_tests.chat_endpoint import Endpoint, answer, fault
 KEY = "sk-secret-4711"
 
 
+@pytest.fixture(scope="module")
+def server() -> Iterator[HTTPServer]:
+    with HTTPServer(threaded=True) as started:  # once: to end it takes half a second
+        yield started
+
+
 @pytest.fixture
-def endpoint() -> Iterator[Endpoint]:
-    with HTTPServer(threaded=True) as server:
-        yield Endpoint(server)
+def endpoint(server: HTTPServer) -> Endpoint:
+    server.clear()
+    return Endpoint(server)
 
 
 def client(endpoint: Endpoint, waits: list[float] | None = None, **options: Any) -> ChatClient:
@@ -143,18 +153,175 @@ def test_wrong_settings_end_it_at_once(endpoint: Endpoint, step: Any) -> None:
         answer("<think>so much"),
         {**answer(), "choices": []},
         {**answer(), "choices": None},
+        {**answer(), "choices": "abc"},
+        {**answer(), "choices": [None]},
+        {**answer(), "choices": {"0": 1}},
+        answer(7),
+        answer({"text": "x"}),
+        answer([1, 2]),
+        answer([{"type": "text", "text": None}]),
+        answer("x", finish={"reason": "stop"}),
     ],
 )
-def test_an_empty_answer_is_asked_again(endpoint: Endpoint, empty: dict[str, Any]) -> None:
+def test_an_empty_or_odd_answer_is_asked_again(endpoint: Endpoint, empty: dict[str, Any]) -> None:
     endpoint.plays(empty, answer())
     assert client(endpoint).complete(request()).text == "fine"
     assert len(endpoint.requests) == 2
 
 
-def test_an_answer_that_is_no_json_is_asked_again(endpoint: Endpoint) -> None:
-    endpoint.script.append(lambda: Response("<html>busy</html>", 200, content_type="application/json"))
+NO_COMPLETIONS = [
+    b"<html>Sign in</html>",
+    b"null",
+    b"[1,2]",
+    b"{}",
+    b"",
+    b"\xff",
+    b"[" * 100_000,
+    b"1" * 9_999,
+]
+
+
+@pytest.mark.parametrize("body", NO_COMPLETIONS, ids=lambda body: repr(body[:9]))
+def test_what_is_no_completion_is_asked_for_three_times_and_not_paid(endpoint: Endpoint, body: bytes) -> None:
+    endpoint.script.append(lambda: Response(body, content_type="text/html"))
+    paid: list[Usage] = []
+    with pytest.raises(EndpointUnavailable, match="an answer that cannot be read"):
+        client(endpoint).complete(request(), paid.append)
+    assert len(endpoint.requests) == 3
+    assert paid == []
+
+
+def test_usage_of_what_is_no_completion_counts_if_it_is_reported(endpoint: Endpoint) -> None:
+    endpoint.plays({"usage": {"prompt_tokens": 7, "completion_tokens": 3}}, answer())
+    paid: list[Usage] = []
+    assert client(endpoint).complete(request(), paid.append).text == "fine"
+    assert paid == [Usage(7, 3, estimated=False)] * 2
+
+
+def test_text_in_parts_is_joined_and_surrogates_are_replaced(endpoint: Endpoint) -> None:
+    parts = [
+        {"type": "thinking", "thinking": "hm"},
+        {"type": "text", "text": "a\ud800"},
+        {"type": "text", "text": "b"},
+    ]
+    endpoint.plays(answer(parts))
+    assert client(endpoint).complete(request()).text == "a\ufffdb"
+
+
+def test_an_answer_without_end_is_not_read_to_its_end(endpoint: Endpoint) -> None:
+    n_sent = 0
+
+    def endless() -> Iterator[bytes]:
+        nonlocal n_sent
+        yield json.dumps(answer("x"))[:-200].encode()
+        while n_sent < 500:
+            n_sent += 1
+            yield b"x" * 1_000_000
+
+    endpoint.script.append(lambda: Response(endless(), content_type="application/json"))
+    paid: list[Usage] = []
+    with pytest.raises(EndpointUnavailable, match="far longer than max_tokens allow"):
+        client(endpoint).complete(request("one two"), paid.append)
+    assert n_sent < 100
+    assert paid == [Usage(4, 100, estimated=True)] * 3  # the most that it can have cost
+
+
+def test_an_answer_far_longer_than_asked_for_is_neither_counted_nor_cleaned(endpoint: Endpoint) -> None:
+    endpoint.plays(answer("word " * 3_000, usage={}))
+    counted: list[int] = []
+
+    def count(text: str) -> int:
+        counted.append(len(text))
+        return 1
+
+    asking = ChatClient(endpoint.url, KEY, ConcurrencyLimiter(1), count, sleep=lambda s: None)
+    with pytest.raises(EndpointUnavailable, match="far longer"):
+        asking.complete(request())
+    assert max(counted) < 100
+
+
+def test_an_error_without_end_is_cut(endpoint: Endpoint) -> None:
+    endpoint.plays(fault(422, "word " * 1_000_000))
+    with pytest.raises(RequestRefused) as error:
+        client(endpoint).complete(request())
+    assert len(str(error.value)) < 2_000
+
+
+@pytest.mark.parametrize(
+    "head", ["", "HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n"], ids=["head", "body"]
+)
+def test_an_answer_that_drips_ends_with_the_time_of_an_attempt(head: str) -> None:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        threading.Thread(target=drip, args=(listening, head.encode()), daemon=True).start()
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
+        asking = ChatClient(url, "", ConcurrencyLimiter(1), len, deadline_s=0.0, timeout_s=0.4)
+        started = time.monotonic()
+        with pytest.raises(EndpointUnavailable, match="no answer within"):
+            asking.complete(request())
+        assert time.monotonic() - started < 3.0
+
+
+def drip(listening: socket.socket, head: bytes) -> None:
+    peer, _ = listening.accept()
+    with peer, contextlib.suppress(OSError):
+        peer.sendall(head)
+        for _ in range(200):
+            peer.sendall(b"H")
+            time.sleep(0.05)
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_a_redirect_is_not_followed(endpoint: Endpoint, status: int) -> None:
+    elsewhere = endpoint.url.replace("127.0.0.1", "localhost") + "/chat/completions"
+    endpoint.plays(fault(status, Location=elsewhere), answer("from another host"))
+    with pytest.raises(EndpointUnusable, match=f"redirects to {elsewhere}: set base_url"):
+        client(endpoint).complete(request())
+    assert len(endpoint.requests) == 1
+
+
+@pytest.mark.parametrize("variable", ["HTTP_PROXY", "SSL_CERT_FILE"])
+def test_bad_variables_are_no_crash(
+    endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, variable: str
+) -> None:
+    (tmp_path / "no.pem").write_text("no certificate")
+    monkeypatch.setenv(variable, {"HTTP_PROXY": "foo://x", "SSL_CERT_FILE": f"{tmp_path}/no.pem"}[variable])
+    with pytest.raises(EndpointUnusable, match="no HTTP client can be made"):
+        client(endpoint).complete(request())
+    assert endpoint.requests == []
+
+
+@pytest.mark.parametrize("url", ["ftp://host/v1", "http://", "http://[::1", f"http://{'a' * 70}.b/v1"])
+def test_what_waiting_cannot_heal_is_not_tried_again(url: str) -> None:
+    waits: list[float] = []
+    asking = ChatClient(url, KEY, ConcurrencyLimiter(1), len, sleep=waits.append)
+    with pytest.raises(EndpointUnusable):
+        asking.complete(request())
+    assert waits == []
+
+
+@pytest.mark.parametrize("key", ["sk-SECRET\rx", "sk-SECR\x00ET", "sk-SECRÉT", "sk-SECRET\u2028x"])
+def test_a_key_that_cannot_be_sent_is_named_and_not_shown(endpoint: Endpoint, key: str) -> None:
+    asking = ChatClient(endpoint.url, key, ConcurrencyLimiter(1), len)
+    with pytest.raises(EndpointUnusable, match="the key holds characters") as error:
+        asking.complete(request())
+    assert "SECR" not in "".join(traceback.format_exception(error.value))
+
+
+def test_white_space_around_a_key_is_not_sent(endpoint: Endpoint) -> None:
     endpoint.plays(answer())
-    assert client(endpoint).complete(request()).text == "fine"
+    ChatClient(endpoint.url, f" {KEY}\r\n", ConcurrencyLimiter(1), len).complete(request())
+    assert [r.headers["Authorization"] for r, _ in endpoint.server.log] == [f"Bearer {KEY}"]
+
+
+def test_a_key_is_redacted_in_every_form(endpoint: Endpoint) -> None:
+    key = "sk-'SE\\CR+E/T"
+    forms = [key, repr(key), repr(key.encode()), json.dumps(key), quote(key), quote(key, safe="")]
+    endpoint.plays(fault(401, " ".join(forms)))
+    with pytest.raises(EndpointUnusable) as error:
+        ChatClient(endpoint.url, key, ConcurrencyLimiter(1), len).complete(request())
+    assert "CR" not in str(error.value)
 
 
 def test_a_truncated_answer_says_so(endpoint: Endpoint) -> None:
@@ -168,6 +335,40 @@ def test_usage_that_is_not_told_is_estimated_and_flagged(endpoint: Endpoint, usa
     endpoint.plays(answer("three words here", usage=usage))
     told = client(endpoint).complete(request("five words are in here")).usage
     assert (told.prompt_tokens, told.completion_tokens, told.estimated) == (7, 3, True)
+
+
+@pytest.mark.parametrize(
+    "n_tokens", [10**30, 2**62, 1_000_000, 7.5, "7", -1, [7], True, {"n": 7}, float("inf")]
+)
+@pytest.mark.parametrize("name", ["prompt_tokens", "completion_tokens"])
+def test_usage_that_cannot_be_true_is_estimated_and_flagged(
+    endpoint: Endpoint, name: str, n_tokens: Any
+) -> None:
+    endpoint.plays(
+        answer("three words here", usage={"prompt_tokens": 9, "completion_tokens": 9, name: n_tokens})
+    )
+    told = client(endpoint).complete(request("five words are in here")).usage
+    assert told == Usage(7, 3, estimated=True)
+
+
+@pytest.mark.parametrize("usage", ["many", [1], 3])
+def test_usage_of_another_shape_is_estimated(endpoint: Endpoint, usage: Any) -> None:
+    endpoint.plays({**answer("one"), "usage": usage})
+    assert client(endpoint).complete(request("two")).usage == Usage(3, 1, estimated=True)
+
+
+@pytest.mark.parametrize("pause", ["3600", "1e308", "1" + "0" * 30, "Fri, 31 Dec 9999 23:59:59 GMT"])
+def test_a_pause_beyond_the_deadline_ends_all_calls_at_once(endpoint: Endpoint, pause: str) -> None:
+    endpoint.plays(fault(429, Retry_After=pause))
+    asking = ChatClient(endpoint.url, KEY, ConcurrencyLimiter(2), len, deadline_s=3.0)
+    started = time.monotonic()
+    with ThreadPoolExecutor(6) as pool:
+        calls = [pool.submit(asking.complete, request(f"{i}")) for i in range(6)]
+        for call in calls:
+            with pytest.raises(EndpointUnavailable, match=r"left alone for (3600|3599|86400) s"):
+                call.result(10)
+    assert time.monotonic() - started < 3.0
+    assert len(endpoint.requests) <= 2
 
 
 def test_the_deadline_ends_the_attempts(endpoint: Endpoint) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from prime_pipeline.errors import ChatClosed
-from prime_pipeline.llm.limiter import ConcurrencyLimiter
+from prime_pipeline.llm.limiter import ConcurrencyLimiter, PauseTooLong
 
 
 def test_a_burst_of_refusals_counts_once() -> None:
@@ -41,6 +42,39 @@ def test_a_pause_holds_every_worker() -> None:
     with limiter.call():
         pass
     assert time.monotonic() - started >= 0.1
+
+
+@pytest.mark.parametrize("pause_s", [3600.0, 1e308, float("inf")])
+def test_a_pause_that_is_too_long_ends_the_waiting(pause_s: float) -> None:
+    limiter = ConcurrencyLimiter(4)
+    ended = threading.Event()
+
+    def worker() -> None:
+        with pytest.raises(PauseTooLong, match="left alone for"), limiter.call(60.0):
+            pass
+        ended.set()
+
+    with limiter.call() as permit:
+        limiter.refused(permit, 30.0)
+        thread = threading.Thread(target=worker)
+        thread.start()
+        assert not ended.wait(0.05)
+        limiter.refused(permit, pause_s)
+        assert ended.wait(5)
+    thread.join()
+
+
+def test_a_pause_without_end_can_be_waited_for() -> None:
+    limiter = ConcurrencyLimiter(1)
+    with limiter.call() as permit:
+        limiter.refused(permit, 1e308)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(limiter.call().__enter__)
+        time.sleep(0.05)
+        assert not waiting.done()
+        limiter.close()
+        with pytest.raises(ChatClosed):
+            waiting.result(5)
 
 
 def test_a_worker_waits_for_leave_and_gets_it() -> None:

@@ -50,6 +50,16 @@ def test_refusals_are_remembered(cache: ReplyCache) -> None:
     assert cache.refusal("other") is None
 
 
+def test_refusals_can_be_forgotten_and_replies_stay(cache: ReplyCache) -> None:
+    cache.keep_reply("a", "m", REPLY)
+    cache.keep_refusal("b", "content_filter", "blocked")
+    cache.keep_refusal("c", "truncated", "too long")
+    assert cache.forget_refusals() == 2
+    assert cache.refusal("b") is None
+    assert cache.reply("a") == REPLY
+    assert cache.forget_refusals() == 0
+
+
 def test_what_needs_no_call_any_more(cache: ReplyCache) -> None:
     cache.keep_reply("a", "m", REPLY)
     cache.keep_refusal("b", "content_filter", "blocked")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -401,6 +402,18 @@ def test_a_key_is_never_shown(home: Path, monkeypatch: pytest.MonkeyPatch) -> No
         assert "sk-secret" not in str(error.value)
 
 
+def test_a_key_that_cannot_be_sent_is_refused_without_showing_it(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PRIME_LLM__API_KEY", " sk-secret\r\n")
+    assert load_settings({"llm": ENDPOINT}).llm.api_key.get_secret_value() == "sk-secret"
+    for key in ("sk-secret\rx", "sk-sécret", "sk\x7fsecret", "sk-secret\u200b"):
+        monkeypatch.setenv("PRIME_LLM__API_KEY", key)
+        with pytest.raises(SettingsError, match=r"llm\.api_key: it holds control characters") as error:
+            load_settings({"llm": ENDPOINT})
+        assert "secret" not in "".join(traceback.format_exception(error.value))
+
+
 def test_prices_and_thresholds_arrive_where_they_are_used(home: Path) -> None:
     llm = {
         **ENDPOINT,
@@ -425,7 +438,7 @@ def test_the_paper_profile_reads_restructured_text_as_the_paper_does(home: Path)
 
 
 def test_a_home_remembers_the_endpoint_of_full_mode_and_never_the_key(home: Path) -> None:
-    write(home, '# mine\n[llm]\nconcurrency = 3 # few\n')
+    write(home, "# mine\n[llm]\nconcurrency = 3 # few\n")
     remember(load_settings({"llm": ENDPOINT}))
     assert "base_url" not in (home / "prime.toml").read_text()
     remember(load_settings({"llm": {**ENDPOINT, "api_key": "sk-secret"}, "mode": "full"}))

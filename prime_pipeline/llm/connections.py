@@ -1,6 +1,7 @@
-"""The connections of an HTTP client, so that another thread can cut them: a call of two minutes would hold up the end.
+"""The connections of an HTTP client, so that another thread can cut them: at the end of a run, or of an attempt's time.
 
-Closing an HTTP client from outside wakes nobody who waits for an answer; shutting the socket down does.
+Closing an HTTP client from outside wakes nobody who waits for an answer; shutting the socket down does. And the
+time-outs of HTTP clients bound the wait for the next byte, not for the last.
 """
 
 from __future__ import annotations
@@ -9,41 +10,78 @@ import contextlib
 import socket
 import threading
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 
-class Connections:
-    """Knows the sockets of every request that it watches. Safe for several threads."""
+class Sockets:
+    """Sockets that are cut together. Safe for several threads."""
 
     def __init__(self) -> None:
         self._sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()
-        self._closed = False
         self._lock = threading.Lock()
+        self._is_cut = False
 
-    def watch(self, request: Any) -> None:
-        """Note the socket that a request is going to open: a request hook of httpx."""
-        request.extensions["trace"] = self._traced
+    @property
+    def is_cut(self) -> bool:
+        """Whether they were cut."""
+        return self._is_cut
 
-    def close(self) -> None:
-        """Cut all connections, and those that are still to be opened."""
-        with self._lock:
-            self._closed = True
-            sockets = [*self._sockets]
-        for open_socket in sockets:
-            _cut(open_socket)
-
-    def _traced(self, event: str, details: dict[str, Any]) -> None:
-        # Names and details of events as httpcore documents them under "trace".
-        if event not in {"connection.connect_tcp.complete", "connection.start_tls.complete"}:
-            return
-        opened = details["return_value"].get_extra_info("socket")
+    def add(self, opened: socket.socket) -> None:
+        """Add one, which is cut at once if the others were."""
         with self._lock:
             self._sockets.add(opened)
-            closed = self._closed
-        if closed:
+            is_cut = self._is_cut
+        if is_cut:
+            _cut(opened)
+
+    def cut(self) -> None:
+        """Cut all, and those that are still to be opened."""
+        with self._lock:
+            self._is_cut = True
+            sockets = [*self._sockets]
+        for opened in sockets:
             _cut(opened)
 
 
-def _cut(open_socket: socket.socket) -> None:
+class Connections:
+    """Knows the sockets of every request that it watches. Each request must open its own. Safe for several threads."""
+
+    def __init__(self) -> None:
+        self._all = Sockets()
+        self._own = threading.local()
+
+    def watch(self, request: Any) -> None:
+        """Note the socket that a request is going to open: a request hook of httpx."""
+        own = self._own.sockets
+
+        def traced(event: str, details: dict[str, Any]) -> None:
+            # Names and details of events as httpcore documents them under "trace".
+            if event in {"connection.connect_tcp.complete", "connection.start_tls.complete"}:
+                opened = details["return_value"].get_extra_info("socket")
+                own.add(opened)
+                self._all.add(opened)
+
+        request.extensions["trace"] = traced
+
+    @contextmanager
+    def limited(self, seconds: float) -> Iterator[Sockets]:
+        """Cut, after so many seconds, what this thread opens within the block."""
+        self._own.sockets = sockets = Sockets()
+        timer = threading.Timer(seconds, sockets.cut)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield sockets
+        finally:
+            timer.cancel()
+
+    def close(self) -> None:
+        """Cut all connections, and those that are still to be opened."""
+        self._all.cut()
+
+
+def _cut(opened: socket.socket) -> None:
     with contextlib.suppress(OSError):  # it is closed already
-        open_socket.shutdown(socket.SHUT_RDWR)
+        opened.shutdown(socket.SHUT_RDWR)

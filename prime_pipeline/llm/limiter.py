@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -20,6 +21,18 @@ class Permit:
     """
 
     epoch: int
+
+
+class PauseTooLong(Exception):
+    """The endpoint wants to be left alone for longer than a call can wait.
+
+    Attributes:
+        pause_s: For how long from now.
+    """
+
+    def __init__(self, pause_s: float) -> None:
+        super().__init__(f"the endpoint asks to be left alone for {pause_s:.0f} s")
+        self.pause_s = pause_s
 
 
 class ConcurrencyLimiter:
@@ -54,13 +67,18 @@ class ConcurrencyLimiter:
         return self._limit
 
     @contextmanager
-    def call(self) -> Iterator[Permit]:
+    def call(self, longest_pause_s: float = math.inf) -> Iterator[Permit]:
         """Wait for leave, and hold it for the block.
+
+        Args:
+            longest_pause_s: What the call can wait where the endpoint asked for a pause. How long it waits for other
+                calls to end is not limited.
 
         Raises:
             ChatClosed: The limiter was closed, before or while this call was waiting.
+            PauseTooLong: The endpoint asked for a longer pause, before or meanwhile.
         """
-        permit = self._acquire()
+        permit = self._acquire(longest_pause_s)
         try:
             yield permit
         finally:
@@ -85,6 +103,7 @@ class ConcurrencyLimiter:
                 self._limit = max(1, self._limit // 2)
                 self._epoch += 1
             self._successes = 0
+            self._changed.notify_all()
 
     def close(self) -> None:
         """End all waiting: whoever waits for leave, or asks for it later, gets ChatClosed."""
@@ -92,13 +111,15 @@ class ConcurrencyLimiter:
             self._closed = True
             self._changed.notify_all()
 
-    def _acquire(self) -> Permit:
+    def _acquire(self, longest_pause_s: float) -> Permit:
         with self._changed:
             while True:
                 if self._closed:
                     raise ChatClosed
                 wait_s = self._resume_at - self._clock()
+                if wait_s > max(0.0, longest_pause_s):
+                    raise PauseTooLong(wait_s)
                 if wait_s <= 0 and self._in_flight < self._limit:
                     self._in_flight += 1
                     return Permit(self._epoch)
-                self._changed.wait(wait_s if wait_s > 0 else None)
+                self._changed.wait(min(wait_s, threading.TIMEOUT_MAX) if wait_s > 0 else None)

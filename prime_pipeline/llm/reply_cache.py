@@ -1,4 +1,4 @@
-"""Replies that were paid for, kept for ever; refusals, kept until the request changes; and verdicts on replies.
+"""Replies that were paid for, kept for ever; refusals, kept until the request changes or they are forgotten; and verdicts on replies.
 
 A reply is committed before anybody judges it, so nothing paid is lost, and a changed gate judges again for nothing.
 Verdicts lie apart, by reply, gate and thresholds. Neither holds the key of an endpoint.
@@ -77,6 +77,11 @@ class ReplyCache:
         """Remember that a request is refused, so that nobody pays for it again until it changes."""
         with self._database.writing() as connection:
             connection.execute("INSERT OR REPLACE INTO refusals VALUES (?, ?, ?)", (key, code, reason))
+
+    def forget_refusals(self) -> int:
+        """Drop all refusals, so that the requests are sent again; returns how many there were."""
+        with self._database.writing() as connection:
+            return connection.execute("DELETE FROM refusals").rowcount
 
     def verdict(self, reply_key: str, gate: str) -> str | None:
         """What a gate (its version and thresholds) made of a reply."""
