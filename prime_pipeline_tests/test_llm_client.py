@@ -140,7 +140,7 @@ def test_what_is_refused_is_not_asked_again(endpoint: Endpoint, step: Any, code:
 )
 def test_wrong_settings_end_it_at_once(endpoint: Endpoint, step: Any) -> None:
     endpoint.plays(step, answer())
-    with pytest.raises(EndpointUnusable, match="Check its key"):
+    with pytest.raises(EndpointUnusable, match="Check the llm settings"):
         client(endpoint).complete(request())
     assert len(endpoint.requests) == 1
 
