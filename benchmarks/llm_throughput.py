@@ -66,12 +66,14 @@ class Lenient:
 
     fingerprint = "lenient"
 
-    def findings(self, raw: Protected, rewrite: str) -> tuple[Finding, ...]:
-        del raw, rewrite
+    def findings(self, raw: Protected, rewrite: str, context: str = "") -> tuple[Finding, ...]:
+        del raw, rewrite, context
         return ()
 
-    def patch(self, raw: Protected, rewrite: str, findings: tuple[Finding, ...]) -> Patch | None:
-        del raw, rewrite, findings
+    def patch(
+        self, raw: Protected, rewrite: str, findings: tuple[Finding, ...], context: str = ""
+    ) -> Patch | None:
+        del raw, rewrite, findings, context
         return None
 
 
