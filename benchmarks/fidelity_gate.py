@@ -1,7 +1,7 @@
 """Recall and false refusals of the fidelity gate on planted faults and faithful rewrites, by kind of fault.
 
-    PRIME_TEST_DATA=DIR python benchmarks/fidelity_gate.py [--half a|b|c|all] [--entities rule|spacy|auto]
-        [--corpus DIR] [--show-misses] [--json]
+    PRIME_TEST_DATA=DIR python benchmarks/fidelity_gate.py [--half a|b|c|d|all] [--entities rule|spacy|auto]
+        [--similarity minilm|none] [--corpus DIR] [--show-misses] [--json]
 
 Intervals are Wilson's at 95 %. ``fitting`` is the share of faults refused by a code that names their kind.
 """
@@ -21,6 +21,8 @@ from typing import Any
 
 from prime_pipeline.corpus.qasper import papers_in, qasper_entries
 from prime_pipeline.corpus.source import SourceEntry
+from prime_pipeline.models.embedder import SentenceTransformerEmbedder
+from prime_pipeline.models.sentence_similarity import EmbedderSimilarity
 from prime_pipeline.records import Document
 from prime_pipeline.restructuring.gate import FidelityGate
 from prime_pipeline.restructuring.rules.options import GateOptions
@@ -224,8 +226,9 @@ def print_faithful(name: str, verdicts: list[Verdict], *, show_misses: bool) -> 
 
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--half", choices=("a", "b", "c", "all"), default="all")
+    parser.add_argument("--half", choices=("a", "b", "c", "d", "all"), default="all")
     parser.add_argument("--entities", choices=("rule", "spacy", "auto"), default="rule")
+    parser.add_argument("--similarity", choices=("minilm", "none"), default="minilm")
     parser.add_argument("--corpus", type=Path, default=CORPUS)
     parser.add_argument("--show-misses", action="store_true")
     parser.add_argument("--json", action="store_true")
@@ -234,7 +237,8 @@ def options() -> argparse.Namespace:
 
 def main() -> None:
     given = options()
-    gate = FidelityGate(GateOptions(), entity_finder(given.entities))
+    similarity = EmbedderSimilarity(SentenceTransformerEmbedder()) if given.similarity == "minilm" else None
+    gate = FidelityGate(GateOptions(), entity_finder(given.entities), similarity=similarity)
     place = gate, papers(), given.corpus, given.half
     planted, true, extracts = list(faults(*place)), list(faithful(*place)), list(scripted(*place))
     if given.json:

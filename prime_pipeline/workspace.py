@@ -23,6 +23,8 @@ from prime_pipeline.llm.limiter import ConcurrencyLimiter
 from prime_pipeline.llm.reply_cache import ReplyCache
 from prime_pipeline.models.cross_encoder import CrossEncoderScorer
 from prime_pipeline.models.embedder import Embedder, SentenceTransformerEmbedder
+from prime_pipeline.models.location import EMBEDDED_MODEL
+from prime_pipeline.models.sentence_similarity import EmbedderSimilarity
 from prime_pipeline.progress import Progress, silent
 from prime_pipeline.records import Document, DocumentOutcome
 from prime_pipeline.refresh.evaluation import EvaluationReport, paper_literal_vectors, read_report
@@ -116,7 +118,18 @@ class Workspace:
     def judge(self) -> FidelityGate:
         """The fidelity gate."""
         chosen = self.settings.restructuring
-        return FidelityGate(chosen.gate_options, entity_finder(chosen.entities), self._prompt.system)
+        return FidelityGate(
+            chosen.gate_options,
+            entity_finder(chosen.entities),
+            self._prompt.system,
+            self._similarity,
+        )
+
+    @property
+    def _similarity(self) -> EmbedderSimilarity | None:
+        """What the gate compares sentences with: the embedded model only, on whose cosines its thresholds were fitted."""
+        is_embedded = self._embedder is None and self.settings.embedder_model == EMBEDDED_MODEL
+        return EmbedderSimilarity(self.embedder) if is_embedded else None
 
     @cached_property
     def strategy(self) -> Strategy:

@@ -10,10 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from prime_pipeline.models.sentence_similarity import EmbedderSimilarity
 from prime_pipeline.restructuring.gate import FidelityGate
 from prime_pipeline.restructuring.rules.options import GateOptions
 from prime_pipeline.text.entities import RuleEntityFinder
 from prime_pipeline.text.protected import protect
+from prime_pipeline_tests.fakes import HashingEmbedder
 from prime_pipeline_tests.gate_run import FAITHFUL, GATE, RAW, changed, codes
 
 
@@ -59,6 +61,12 @@ def test_fingerprint_follows_options_finder_and_prompt() -> None:
         FidelityGate(replace(GateOptions(), max_length_ratio=2.0), RuleEntityFinder()),
         FidelityGate(GateOptions(), OtherFinder()),
         FidelityGate(GateOptions(), RuleEntityFinder(), prompt="p"),
+        FidelityGate(
+            GateOptions(), RuleEntityFinder(), similarity=EmbedderSimilarity(HashingEmbedder("one"))
+        ),
+        FidelityGate(
+            GateOptions(), RuleEntityFinder(), similarity=EmbedderSimilarity(HashingEmbedder("two"))
+        ),
     ]
     assert len({gate.fingerprint for gate in gates}) == len(gates)
     assert gates[0].fingerprint == FidelityGate(GateOptions(), RuleEntityFinder()).fingerprint

@@ -93,6 +93,34 @@ def test_a_paraphrase_passes(old: str, new: str) -> None:
             "Howard and Peters BIBREF3 proposed the framework for parsing.",
             "entity_invented",
         ),
+        (
+            "From January 20 to January 26 we saved tweets. A tweet consists of 26 main attributes.",
+            "Tweets were saved from January 20 to January 26. A tweet has twenty main attributes.",
+            "number_invented",
+        ),
+        (
+            "We use two data sets. The threads cover ten events, and two events only appear in the test set.",
+            "Two data sets are used. Of ten events in the threads, three appear only in the test set.",
+            "number_invented",
+        ),
+        (
+            "We use two data sets. The threads cover ten events, and two events only appear in the test set.",
+            "Two data sets are used. Of ten events in the threads, two appear only in the test set.",
+            "",
+        ),
+        ("The layers are 15-16-8-8-1 wide.", "The layers have widths of 15-16-16-8-1.", "number_invented"),
+        ("The layers are 15-16-8-8-1 wide.", "The layers have widths of 15-16-8-8-1.", ""),
+        ("We tune on news-test2014 only.", "The tuning set is news-test2013 only.", "entity_invented"),
+        ("They write twoliners about two texts.", "They write two-liners about two texts.", ""),
+        ("Ask about Shaquille O'Neal first.", "One asks about Shaquille O'Neal first.", ""),
+        ("It selects cohortsBIBREF26 of users.", "Cohorts BIBREF26 of users are selected.", ""),
+        (
+            "It selects cohortsBIBREF261 of users.",
+            "Cohorts BIBREF26 of users are selected.",
+            "acronym_invented",
+        ),
+        ("The PDTB is large. We parse the PTDB.", "The PDTB, which is large, is parsed.", ""),
+        ("It has equivalencePartial alignment.", "It has equivalence and partial alignment.", ""),
     ],
 )
 def test_between_two_texts(raw: str, rewrite: str, code: str) -> None:

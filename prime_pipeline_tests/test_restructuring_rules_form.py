@@ -90,3 +90,26 @@ def test_letters_of_formulas_are_no_language() -> None:
 def test_a_stock_phrase_of_the_raw_text_is_no_filler() -> None:
     raw = "It is important to note that all models overfit on small data."
     assert codes("It is important to note that models all overfit when data are small.", raw) == set()
+
+
+@pytest.mark.parametrize(
+    "markup",
+    ["<script>f()</script>", '<img src="x">', "<img/onerror=f()", "<!-- c -->", "<b>", '<a href="x">'],
+)
+def test_markup_that_the_raw_text_lacks_is_invented(markup: str) -> None:
+    assert "markup_invented" in codes(f"{FAITHFUL} It ends {markup} here.")
+    assert "markup_invented" not in codes(
+        f"{FAITHFUL} It ends {markup} here.", f"{RAW} Here it ends {markup}."
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ["in <5 ms", "if a < b", "if a <b and c> d", "for a<b = 3", "<https://x.org>"]
+)
+def test_signs_of_comparison_are_no_markup(text: str) -> None:
+    assert "markup_invented" not in codes(f"{FAITHFUL} It ends {text} here.")
+
+
+def test_a_token_in_angle_brackets_stays() -> None:
+    raw = "Rare words become <unk> in the vocabulary of the model."
+    assert codes("In the vocabulary of the model, rare words become <unk>.", raw) == set()

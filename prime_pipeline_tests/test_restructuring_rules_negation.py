@@ -77,6 +77,36 @@ def test_a_paraphrase_passes(old: str, new: str) -> None:
             "In two cases it is not fulfilled: words A and B are related in Twi.",
             "negation_missing",
         ),
+        (
+            "If tweets do not relate to a candidate nor make sense, annotators skip them.",
+            "Annotators skip tweets that do not relate to a candidate or that do not make sense.",
+            "",
+        ),
+        (
+            "If tweets do not relate to a candidate nor make sense, annotators skip them.",
+            "Annotators skip tweets that relate to a candidate or that do not make sense.",
+            "negation_missing",
+        ),
+        (
+            "A lack of data prevents researchers from engaging with the problem.",
+            "A lack of data keeps researchers from engaging with the problem.",
+            "",
+        ),
+        (
+            "The dialogues not only cover one topic but span different ones.",
+            "The dialogues do not cover only one topic but span different ones.",
+            "",
+        ),
+        (
+            "Metrics are non-differentiable functions of all decisions. We propose a differentiable relaxation.",
+            "Metrics are differentiable functions of all decisions. A differentiable relaxation is proposed.",
+            "negation_missing",
+        ),
+        (
+            "Metrics are non-differentiable functions of all decisions. We propose a differentiable relaxation.",
+            "A differentiable relaxation of metrics, non-differentiable functions of all decisions, is proposed.",
+            "",
+        ),
     ],
 )
 def test_between_two_texts(raw: str, rewrite: str, code: str) -> None:

@@ -13,8 +13,10 @@ from prime_pipeline.text.negations import negation_cues
         ("It does not converge without warm-up.", [("not", "strong"), ("without", "strong")]),
         ("They can't, cannot and don't.", [("can't", "strong"), ("cannot", "strong"), ("don't", "strong")]),
         ("It fails to converge.", [("fails", "verb")]),
-        ("Neither A nor B.", [("neither", "strong")]),
-        ("Not only A but B, no doubt; No-RL is No. 3.", []),
+        ("Neither A nor B. Nor C.", [("neither", "strong"), ("nor", "second"), ("nor", "second")]),
+        ("No-one knows how not to do it.", [("no-one", "strong")]),
+        ("Delays keep good comments from appearing.", [("keep good comments from", "weak")]),
+        ("Not only A but B, no doubt; No-RL is No. 3.", [("not only", "weak")]),
         ("Labels are unavailable.", [("unavailable", "weak")]),
     ],
 )

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from prime_pipeline.records import Finding
 from prime_pipeline.text.protected import Protected
@@ -20,6 +24,17 @@ class Patch:
 
     text: str
     appended: tuple[str, ...]
+
+
+class SentenceSimilarity(Protocol):
+    """How alike passages are to windows of sentences, in meaning."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of the model: two with the same one find the same."""
+
+    def __call__(self, passages: Sequence[str], windows: Sequence[Sequence[str]]) -> NDArray[np.float32]:
+        """Cosines in [-1, 1], (n_passages, n_windows); a window is a run of neighbouring sentences."""
 
 
 class Judge(Protocol):

@@ -23,7 +23,8 @@ _CHUNK_CHARACTERS: Final = 50_000
 _TOKEN: Final = re.compile(r"[^\W_][\w'’]*(?:[-/&.][^\W_][\w'’]*)*")
 _COINED: Final = re.compile(r"[a-z]+[A-Z]|[A-Z][a-z]+[A-Z]|[A-Z]{2,}[a-z]{2,}|[A-Za-z]{2,}\d|\d[A-Za-z]{2,}")
 _AUTHORS: Final = re.compile(r" (?:et al\b|(?:and|&) [A-Z][a-z]+(?: {2}| [(\[]| BIBREF))")
-_GLUED: Final = re.compile(r"\d+[A-Z]*[A-Z][a-z]+")
+_GLUED: Final = re.compile(r"\d+[A-Z]*[A-Z][a-z]+|[a-z]{7,}[A-Z][a-z]+")
+"""Not coined: a number or the long last word of a sentence, joined to the next sentence by an extraction."""
 _OPENING: Final = re.compile(r"(?:[:;•*\"“‘'`(\[–—]|\d[.)]|[.!?][\"”')\]]*)\s*\Z|\A\s*\Z")
 
 

@@ -2,6 +2,7 @@
 
 A *strong* cue negates by itself (not, no, never, without, ...). A *weak* one says in another way what a negation could
 say (fails, lacks, only, rather than, unavailable, poorly, ...): it may stand for a strong one, but nobody misses it.
+The *second* half of a pair (``neither ... nor``) negates as a strong one does, and need not be said again.
 A *verb* is a weak cue that one misses all the same (``fails``, ``lacks``, ``prevents``). A *hint* sometimes does (a subset is not all, the largest has none above it), and needs more likeness to be believed. A *prefix* is any word
 that may hold one (``indiscernible``, but ``include`` too): only a text that has the bare word can tell.
 """
@@ -12,21 +13,22 @@ import re
 from dataclasses import dataclass
 from typing import Final, Literal
 
-Strength = Literal["strong", "verb", "weak", "hint", "prefix"]
+Strength = Literal["strong", "second", "verb", "weak", "hint", "prefix"]
 
 _IDIOM: Final = re.compile(
-    r"\b(?:not only|not just|not merely|not simply|not surprising(?:ly)?|not surprised|no doubt|no wonder|whether or not|or not\b|not to mention"
+    r"\b(?:how not to|not surprising(?:ly)?|not surprised|no doubt|no wonder|whether or not|or not\b|not to mention"
     r"|no matter|needless to say|not least|nothing but|cannot help|last but not least|if not|no\.? ?(?=\d)|without loss of generality)",
     re.IGNORECASE,
 )
 _STRONG: Final = re.compile(
     r"\b(?:(?:ca|do|does|did|is|are|was|were|has|have|had|would|could|should|need|wo|must|might)n['’]?t|cannot|not|never|nor|neither|none|nobody"
-    r"|nothing|nowhere|no one|no(?!-)|without)\b",
+    r"|nothing|nowhere|no[ -]one|no(?!-)|without)\b",
     re.IGNORECASE,
 )
 _WEAK: Final = re.compile(
     r"""\b(?:
-    inabilit\w+|incapable|absen(?:t|ce)|prohibit\w*|hardly|rarely|seldom|scarcely|barely
+    not\ (?:only|just|merely|simply)|ke(?:eps?|pt|eping)\ (?:[\w-]+\ ){1,4}from|preclud\w+|hinder\w*|hamper\w*|imped(?:e|es|ed|ing)|defeat\w*
+    |inabilit\w+|incapable|absen(?:t|ce)|prohibit\w*|hardly|rarely|seldom|scarcely|barely
     |little|few|fewer|less|only|solely|exclusively|merely|alone|unlike|rather|instead|except(?:s|ed|ing)?|other\ than|beyond
     |exclud\w+|exclusion|ignor\w+|omit\w*|omission|skip(?:s|ped|ping)?|disregard\w*|drop(?:s|ped|ping)?|discard\w*|neglect\w*|missing|miss(?:es|ed)?|poor\w*|bad(?:ly)?
     |weak(?:ly)?|hard|difficult\w*|low|lower|limit(?:s|ed|ation|ations)?|insufficient\w*|reject\w*|refus\w+|den(?:y|ies|ied)|contradict\w*|contrary|contrast
@@ -49,7 +51,7 @@ _PREFIXED: Final = re.compile(
     r"\b(?!despite)(?:in|im|il|ir|dis|mis|de)[a-z]{5,}|\b\w{4,}less\b", re.IGNORECASE
 )
 _HINT: Final = re.compile(
-    r"""\b(?:part|partly|partial\w*|subset|either|open|remain\w*|first|new|novel|unique|largest|biggest|best|most|separate\w*|distinct|different\w*
+    r"""\b(?:part|partly|partial\w*|subset|either|open|remain\w*|first|new|novel|unique|largest|biggest|best|most|separate\w*|distinct|different(?:ly)?|differences?
     |same|identical|unchanged|constant|problem\w*|challeng\w+|costly|expensive|replac\w+|against|just|minimal|negligible|despite|drawback\w*|shortcoming\w*
     |comparable|equal\w*|on\ par|sometimes|occasional\w*|robust\w*|fixed|frozen|static|private\w*|proprietary|future|optional\w*
     |small\w*|slight\w*|similar\w*|cheap\w*|far|too)\b""",
@@ -77,26 +79,28 @@ class NegationCue:
 def negation_cues(text: str) -> list[NegationCue]:
     """All cues in order; idioms that negate nothing (``not only``, ``without loss of generality``) are left out.
 
-    ``neither ... nor`` gives its first half only, so that it counts like ``no ... or``.
+    The cue of ``not only`` is weak: it negates what follows ``only``.
     """
     text = _IDIOM.sub(lambda found: " " * len(found[0]), text)
-    strong = [
-        _cue(found, "hint" if _is_one_of_two(text, found) else "strong")
-        for found in _STRONG.finditer(text)
-        if not _is_second_half(text, found)
-    ]
+    strong = [_cue(found, _strength(text, found)) for found in _STRONG.finditer(text)]
     verbs = [_cue(found, "verb") for found in _VERB.finditer(text)]
     weak = [_cue(found, "weak") for found in _WEAK.finditer(text)]
     hints = [_cue(found, "hint") for found in _HINT.finditer(text)]
     prefixed = [_cue(found, "prefix") for found in _PREFIXED.finditer(text)]
-    first = {
-        cue.start: cue for cue in [*prefixed, *hints, *weak, *verbs, *strong]
-    }  # the strongest reading of a word stands
+    # The strongest reading of a word stands; ``not only`` is one word.
+    idioms = [cue for cue in weak if cue.word.startswith("not ")]
+    first = {cue.start: cue for cue in [*prefixed, *hints, *weak, *verbs, *strong, *idioms]}
     return [first[start] for start in sorted(first)]
 
 
 def _cue(found: re.Match[str], strength: Strength) -> NegationCue:
     return NegationCue(found[0].lower(), strength, found.start(), found.end())
+
+
+def _strength(text: str, found: re.Match[str]) -> Strength:
+    if _is_one_of_two(text, found):
+        return "hint"
+    return "second" if _is_second_half(text, found) else "strong"
 
 
 def _is_one_of_two(text: str, found: re.Match[str]) -> bool:

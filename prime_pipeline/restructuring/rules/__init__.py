@@ -15,6 +15,7 @@ Rule = Callable[[Features, Features, GateOptions], list[Finding]]
 RULES: Final[tuple[Rule, ...]] = (
     form.placeholders,
     form.length,
+    form.markup,
     form.chatter,
     form.same_language,
     form.echo,
@@ -22,6 +23,8 @@ RULES: Final[tuple[Rule, ...]] = (
     form.repetition,
     facts.numbers_missing,
     facts.numbers_invented,
+    facts.numbers_replaced,
+    facts.sequences_invented,
     facts.units,
     facts.acronyms_missing,
     facts.acronyms_invented,

@@ -6,16 +6,23 @@ Both compare stems of content words; synonyms are not known, so each rule asks f
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
 from prime_pipeline.records import Finding
+from prime_pipeline.restructuring.judge import SentenceSimilarity
 from prime_pipeline.restructuring.rules.features import Features
 from prime_pipeline.restructuring.rules.options import GateOptions
-from prime_pipeline.restructuring.rules.support import novelty
+from prime_pipeline.restructuring.rules.support import novelty, stray_share
+from prime_pipeline.text.references import references
 
 _CLAUSE_END: Final = re.compile(
     r"[,;:()–—]\s|\s(?:and|but|because|which|while|whereas|since|so that|although)\s"
 )
+
+_MAX_RAW_SENTENCES: Final = 300
+_MAX_PASSAGES: Final = 60
+"""What is compared in meaning at most: a section that a model can rewrite has less."""
 
 
 def unsupported(raw: Features, rewrite: Features, options: GateOptions) -> list[Finding]:
@@ -29,6 +36,40 @@ def unsupported(raw: Features, rewrite: Features, options: GateOptions) -> list[
                 findings.append(Finding("unsupported", detail))
                 break
     return findings
+
+
+def unlike(
+    raw: Features, rewrite: Features, options: GateOptions, similarity: SentenceSimilarity
+) -> list[Finding]:
+    """No sentence is unlike everything in the raw text in its meaning; the fewer words of its place, the more alike.
+
+    Sentences whose words one place of the raw text has are not compared.
+    """
+    strays = list(_stray_passages(raw, rewrite, options))[:_MAX_PASSAGES]
+    texts = [sentence.text for sentence in raw.sentences[:_MAX_RAW_SENTENCES]]
+    if not strays or not texts:
+        return []
+    windows = [texts[i : i + size] for size in (1, 2, 3) for i in range(len(texts) - size + 1)]
+    windows += [[raw.context.text]] if raw.context else []
+    best = similarity([passage for passage, _ in strays], windows).max(axis=1)
+    return [
+        Finding("unsupported", f"like nothing in the raw text: {passage.strip()[:100]!r}")
+        for (passage, stray), cosine in zip(strays, best.tolist(), strict=True)
+        if cosine < options.min_similarity + options.similarity_per_stray * (stray - options.min_stray_share)
+    ]
+
+
+def _stray_passages(raw: Features, rewrite: Features, options: GateOptions) -> Iterator[tuple[str, float]]:
+    """Sentences whose words no place of the raw text has, with their share of such words.
+
+    What points at a table or a section is like nothing, and no claim.
+    """
+    for sentence in rewrite.sentences:
+        if sentence.is_road_map or references(sentence.text):
+            continue
+        stray = stray_share(raw, sentence.stems)
+        if len(sentence.stems) >= options.min_compared_stems and stray >= options.min_stray_share:
+            yield sentence.text, stray
 
 
 def lost_sentences(raw: Features, rewrite: Features, options: GateOptions) -> list[Finding]:

@@ -15,7 +15,7 @@ from typing import Final
 
 from prime_pipeline.records import Finding
 from prime_pipeline.restructuring.rules.features import Features
-from prime_pipeline.restructuring.rules.healing import FactKind, healing_sources
+from prime_pipeline.restructuring.rules.healing import FactKind, healing_sources, stems_around
 from prime_pipeline.restructuring.rules.options import GateOptions
 from prime_pipeline.text.acronyms import acronyms, is_spelled_out
 from prime_pipeline.text.entities import is_coined
@@ -100,15 +100,23 @@ _ENDING: Final = re.compile(r"(?:e|s|es|y|a|i?ans?|ns?|ic|ical|als?|ish|ese|i|is
 """What names and the adjectives made of them end in, behind their common part."""
 _DEFINITE: Final = re.compile(r"\b(?:the|these|those|its|their|our|following|all)\s+\Z", re.IGNORECASE)
 _PART: Final = re.compile(r"[^\W_]+")
+_POSSESSIVE: Final = re.compile(r"['’](?:s\b|(?!\w))")
+_CITATION_MARK: Final = re.compile(r"[A-Z]+REF\d+")
 _URL: Final = re.compile(r"(?:https?://|www\.)[^\s<>()\[\]{}\"'`]+[^\s<>()\[\]{}\"'`.,;:]", re.IGNORECASE)
 _MAX_HEALED: Final = 20
 """Lost facts of one kind that a patch may bring back; a rewrite that lost more is no rewrite of the text."""
+_MAX_COMPARED: Final = 100
+"""Numbers of one text that are held against all of the other's."""
+_MIN_IN_PLACE: Final = 3
+"""Stems in common that tell that one number stands in another's place."""
+_SEQUENCE: Final = re.compile(r"(?<![\w-])\d+(?:-\d+){2,20}(?![\w-])")
 _MAX_ALIKE: Final = 20
 """Occurrences of one number, and words like a name, that are looked at."""
 _SYMBOL: Final = r"[kmMGTnµμ]?(?:s|J|W|Wh|B|Hz|m|g|V|A)"
 _RATE: Final = re.compile(
     rf"(?<![\w/])(?P<per>{_SYMBOL})/(?P<what>[^\W\d_]+)|(?P<name>[^\W\d_]{{3,30}}) \((?P<in>{_SYMBOL})\)"
 )
+_COMPOUND_TAIL: Final = re.compile(r"-([^\W\d_]+)")
 _UNIT_WINDOW: Final = 60
 """Characters on either side of a raw number in which its unit may stand."""
 
@@ -151,6 +159,57 @@ def numbers_invented(raw: Features, rewrite: Features, _: GateOptions) -> list[F
             continue
         found.setdefault(quantity.value, Finding("number_invented", _shown(rewrite, quantity)))
     return list(found.values())
+
+
+def numbers_replaced(raw: Features, rewrite: Features, _: GateOptions) -> list[Finding]:
+    """No number that the raw text has elsewhere stands amid the words of another one."""
+    before = [q for q in raw.bare_quantities if q.form != "ordinal"][:_MAX_COMPARED]
+    places = [(q, stems_around(raw, q.start, q.end)) for q in before]
+    after = [q for q in rewrite.bare_quantities if q.form in {"digits", "word"}][:_MAX_COMPARED]
+    found: dict[Decimal, Finding] = {}
+    for new in after:
+        if old := _replaced(places, rewrite, after, new):
+            found[new.value] = Finding(
+                "number_invented", f"{_shown(rewrite, new)} in the place of {_shown(raw, old)}"
+            )
+    return list(found.values())
+
+
+def _replaced(
+    places: list[tuple[Quantity, frozenset[str]]], rewrite: Features, after: list[Quantity], new: Quantity
+) -> Quantity | None:
+    """The raw number that fits a number's place in the rewrite better than its own, and has no such place there."""
+    sentence, readings = rewrite.sentence_at(new.start), _readings(new)
+    if sentence is None:
+        return None
+    here = stems_around(rewrite, new.start, new.end)
+    present = _values(tuple(q for q in after if sentence.start <= q.start < sentence.end))
+    own = max((len(here & stems) for q, stems in places if readings & _readings(q)), default=0)
+    for old, stems in places:
+        if bool(old.unit) != bool(new.unit) or present & _readings(old):
+            continue
+        if _fits_better(old, new, len(here & stems), own) and not _has_place(rewrite, after, old, stems):
+            return old
+    return None
+
+
+def _fits_better(old: Quantity, new: Quantity, common: int, own: int) -> bool:
+    """Whether as many stems in common with the other number's place, and with its own, tell of an exchange."""
+    if len(new.phrase) > 1 and old.phrase[:2] == new.phrase[:2]:
+        return common > 1 and common > own
+    return common >= _MIN_IN_PLACE and (own == 0 or (common > own + 1 and old.phrase[:1] == new.phrase[:1]))
+
+
+def _has_place(rewrite: Features, after: list[Quantity], old: Quantity, stems: frozenset[str]) -> bool:
+    same = (q for q in after if _readings(q) & _readings(old))
+    return any(len(stems_around(rewrite, q.start, q.end) & stems) > 1 for q in same)
+
+
+def sequences_invented(raw: Features, rewrite: Features, _: GateOptions) -> list[Finding]:
+    """Numbers joined by hyphens (``15-16-8-8-1``) stay as they are: each alone may occur elsewhere."""
+    known = set(_SEQUENCE.findall(raw.known_prose))
+    new = dict.fromkeys(_SEQUENCE.findall(rewrite.prose))
+    return [Finding("number_invented", numbers) for numbers in new if known and numbers not in known]
 
 
 def _complements(raw: Features) -> set[Decimal]:
@@ -242,7 +301,7 @@ def _unit_findings(
         replaced = any(q.unit not in {"", *(old.unit for old in olds)} for q in news)
         sources = () if replaced else healing_sources(raw, rewrite, olds[0].start, olds[0].end, "number")
         yield Finding("unit_missing", _shown_unit(raw, olds[0], min(lost)), sources)
-    if wrong := next(filter(None, (_wrong_unit(raw, olds, new) for new in news)), ""):
+    if wrong := next(filter(None, (_wrong_unit(raw, olds, rewrite, new) for new in news)), ""):
         yield Finding("unit_changed", _shown_unit(raw, olds[0], wrong))
 
 
@@ -270,12 +329,12 @@ def _rates(text: str) -> Iterator[tuple[str, str]]:
         yield found["per"] or found["in"], (found["what"] or found["name"]).lower()
 
 
-def _wrong_unit(raw: Features, olds: list[Quantity], new: Quantity) -> str:
+def _wrong_unit(raw: Features, olds: list[Quantity], rewrite: Features, new: Quantity) -> str:
     """The unit or the noun that the raw text never has beside this number; empty if there is none."""
     if new.unit:
         known = any(q.unit == new.unit or _names_unit(raw, q, new.unit) for q in olds)
         return "" if known or (new.unit == "×" and new.form == "word") else new.unit
-    if _is_summary(raw, new):
+    if _is_summary(raw, new) or _is_joined(raw, rewrite, new):
         return ""
     near = {stem for q in olds for stem in raw.around(q.start - _UNIT_WINDOW, q.end + _UNIT_WINDOW)}
     if new.counted and not near.intersection(new.counted):
@@ -288,6 +347,12 @@ def _wrong_unit(raw: Features, olds: list[Quantity], new: Quantity) -> str:
 def _is_summary(raw: Features, new: Quantity) -> bool:
     """Whether a small number in words may count what the raw text only lists: ``in two steps``."""
     return new.form == "word" and new.value <= _SMALL_COUNT and new.counted <= raw.stems.keys()
+
+
+def _is_joined(raw: Features, rewrite: Features, new: Quantity) -> bool:
+    """Whether a compound of the rewrite is one word in the raw text: ``two-liners`` and twoliners."""
+    tail = _COMPOUND_TAIL.match(rewrite.prose, new.end)
+    return tail is not None and f"{rewrite.prose[new.start : new.end]}{tail[1]}".lower() in raw.vocabulary
 
 
 def _names_unit(features: Features, quantity: Quantity, unit: str) -> bool:
@@ -313,7 +378,9 @@ def acronyms_missing(raw: Features, rewrite: Features, _: GateOptions) -> list[F
     places = [
         (acronym, offset, offset + len(acronym))
         for acronym, offset in raw.acronyms.items()
-        if not _has_acronym(rewrite, acronym) and not _has_long_form(raw, rewrite, acronym)
+        if not _has_acronym(rewrite, acronym)
+        and not _has_long_form(raw, rewrite, acronym)
+        and not _is_misspelled(raw, rewrite, acronym)
     ]
     return _missing("acronym_missing", raw, rewrite, places, "name")
 
@@ -323,7 +390,9 @@ def acronyms_invented(raw: Features, rewrite: Features, _: GateOptions) -> list[
     return [
         Finding("acronym_invented", acronym)
         for acronym in dict.fromkeys(acronyms(rewrite.prose))
-        if not _has_acronym(raw, acronym) and not _abbreviates_raw(raw, rewrite, acronym)
+        if not (
+            _has_acronym(raw, acronym) or _abbreviates_raw(raw, rewrite, acronym) or _is_mark_of(raw, acronym)
+        )
     ]
 
 
@@ -340,6 +409,17 @@ def _has_long_form(raw: Features, rewrite: Features, acronym: str) -> bool:
     """Whether the rewrite spells out what the raw text does not; where that does, both forms are its facts."""
     introduced = acronym in raw.definitions or f"({acronym}" in raw.prose
     return not introduced and is_spelled_out(acronym, rewrite.initials)
+
+
+def _is_misspelled(raw: Features, rewrite: Features, acronym: str) -> bool:
+    """Whether it is another acronym of the raw text with two letters exchanged, which the rewrite has: PTDB is PDTB."""
+    alike = [other for other in raw.acronyms if other != acronym and sorted(other) == sorted(acronym)]
+    return len(acronym) > 2 and any(_has_acronym(rewrite, other) for other in alike)
+
+
+def _is_mark_of(raw: Features, mark: str) -> bool:
+    """Whether it is a citation mark of the raw text, where scraping may have joined it to a word."""
+    return bool(_CITATION_MARK.fullmatch(mark)) and bool(re.search(rf"{mark}(?!\d)", raw.prose))
 
 
 def _abbreviates_raw(raw: Features, rewrite: Features, acronym: str) -> bool:
@@ -373,9 +453,9 @@ def names_invented(raw: Features, rewrite: Features, _: GateOptions) -> list[Fin
 
 def _is_known_name(raw: Features, part: str) -> bool:
     """Whether the raw text has the word, perhaps misspelled; in a compound only what is written large is a name."""
-    if _has_part(raw, part) or part.lower() in STOP_WORDS or part.islower():
+    if _has_part(raw, part) or part.lower() in STOP_WORDS or (part.islower() and part.isalpha()):
         return True
-    if len(part) < 5 or not part[1:].islower():
+    if len(part) < 5 or not part[1:].islower() or not part.isalpha():
         return False
     if any(_is_derived(part.lower(), word) for word in raw.vocabulary):
         return True
@@ -393,9 +473,11 @@ def _is_derived(one: str, other: str) -> bool:
 
 def _parts(name: str) -> list[str]:
     """The words of a name that say something: two characters or more, no numbers."""
-    return [
-        part for part in re.findall(r"[^\W_]+", re.sub(r"['’]s?\b", "", name)) if len(part) > 1 and not part.isdigit()
-    ]  # fmt: skip
+    return [part for part in _words_of(name) if len(part) > 1 and not part.isdigit()]
+
+
+def _words_of(name: str) -> list[str]:
+    return _PART.findall(_POSSESSIVE.sub("", name))
 
 
 def _compound(name: str) -> list[str]:
@@ -409,7 +491,7 @@ def _has_name(features: Features, name: str) -> bool:
 
 def _has_part(features: Features, part: str) -> bool:
     """Whether a word stands in a text, inflected or as part of a compound."""
-    parts = [word.lower() for word in re.findall(r"[^\W_]+", re.sub(r"['’]s?\b", "", part))]
+    parts = [word.lower() for word in _words_of(part)]
     known = features.vocabulary
     return all(
         word in known or word.rstrip("s") in known or word + "s" in known or stem(word) in features.stems for word in parts

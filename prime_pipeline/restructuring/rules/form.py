@@ -18,6 +18,12 @@ _MATH: Final = re.compile(r"\$[^$\n]{1,300}\$")
 _MIN_OWN_WORDS: Final = 5
 _LIST_ITEM: Final = re.compile(r"\s*(?:[-*+•]|\(?\w{1,3}[.)])\s")
 _HEADING: Final = re.compile(r"^ {0,3}#{1,6}\s+\S.*$|^\S[^\n]*\n(?:={3,}|-{3,})\s*$|^\*\*[^*\n]{1,80}\*\*:?\s*$", re.MULTILINE)  # fmt: skip
+_TAG: Final = re.compile(
+    r"<(?:!--|!\[CDATA|!DOCTYPE|\?xml)|</?(?P<name>[A-Za-z][\w:-]{0,40})"
+    r"(?:\s*/?>|(?<!\w<\w)(?<!\w<\w\w)(?=[\s/]+[\w:@-]{1,40}\s*=)|(?<=<script|<iframe)\b|(?<=<img|<svg)\b)",
+    re.IGNORECASE,
+)
+"""Tags that are closed or have attributes, and those that load or run something however they go on; ``a <b`` and ``<5 ms`` are none."""
 _OPENING_CHATTER: Final = re.compile(
     r"""\A\W*(?:sure\b|certainly\b|of\ course\b|absolutely\b|okay\b|great\b[,!]|here(?:\ is|['’]s|\ are|\ you)\b|below\ is\b|the\ following\ is\b
     |as\ an\ ai\b|i(?:['’]m|\ am)\ (?:sorry|unable|happy)|i\ (?:can(?:not|['’]t)|have\ (?:rewritten|revised|condensed))\b|sorry\b|unfortunately,?\ i\b
@@ -125,6 +131,17 @@ def _lost_tail(raw: Features, rewrite: Features, options: GateOptions) -> list[S
         if n_own >= _MIN_OWN_WORDS and lost:
             best = start
     return sentences[best:]
+
+
+def markup(raw: Features, rewrite: Features, _: GateOptions) -> list[Finding]:
+    """No tag and no comment of HTML or XML that the raw text lacks: what a model adds there, a browser may run."""
+    known = {_tag_name(tag) for tag in _TAG.finditer(raw.prose)}
+    new = {_tag_name(tag): tag[0] for tag in _TAG.finditer(rewrite.prose) if _tag_name(tag) not in known}
+    return [Finding("markup_invented", f"markup: {tag[:60]!r}") for tag in new.values()]
+
+
+def _tag_name(tag: re.Match[str]) -> str:
+    return (tag["name"] or "!").lower()
 
 
 def chatter(raw: Features, rewrite: Features, _: GateOptions) -> list[Finding]:

@@ -49,7 +49,7 @@ def healing_sources(
         end: Offset behind it.
         kind: Facts of this kind may have taken its place.
     """
-    lost = _stems_around(raw, start, end)
+    lost = stems_around(raw, start, end)
     for fact, others in _places(rewrite, kind).items():
         own = _places(raw, kind).get(fact, ())
         if any(_is_in_place_of(lost, start, other.stems, own, raw) for other in others):
@@ -81,7 +81,7 @@ def _is_in_place_of(
 def _places(features: Features, kind: FactKind) -> dict[str, list[_Place]]:
     found: dict[str, list[_Place]] = {}
     for fact, start, end in islice(_spans(features, kind), _MAX_PLACES):
-        found.setdefault(fact, []).append(_Place(start, end, _stems_around(features, start, end)))
+        found.setdefault(fact, []).append(_Place(start, end, stems_around(features, start, end)))
     return found
 
 
@@ -102,7 +102,7 @@ def _spans(features: Features, kind: FactKind) -> Iterator[tuple[str, int, int]]
             start = features.prose.find(text, start + len(text))
 
 
-def _stems_around(features: Features, start: int, end: int) -> frozenset[str]:
+def stems_around(features: Features, start: int, end: int) -> frozenset[str]:
     """Stems in the clause on either side, those of the fact itself left out."""
     sentence = features.sentence_at(start)
     low, high = (sentence.start, sentence.end) if sentence else (start, end)

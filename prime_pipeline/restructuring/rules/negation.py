@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -28,6 +28,8 @@ _ELLIPSIS_BACK: Final = 120
 """The same for a cue that ends its sentence: ``and sometimes it does not``."""
 _MARK: Final = re.compile(r"[,;:()–—]|\.(?=[A-Z])")
 _GLUED_END: Final = re.compile(r"\.(?=[A-Z][\w-]*)")
+_SECOND: Final = re.compile(r"\bnor\b")
+"""What follows is negated by this word."""
 _STOP: Final = re.compile(r"[;:()]")
 _COORDINATION: Final = re.compile(r"\b(?:nor|or|and)\b")
 _MAX_CANDIDATES: Final = 40
@@ -38,6 +40,10 @@ _MAX_CUES: Final = 1_500
 _NOWHERE: Final = "the rewrite does not say it at all"
 _MIN_SHARE_WITHOUT_HEAD: Final = 0.65
 """Where the very word that is negated is gone, a paraphrase has mostly put the negation into another word."""
+_MIN_REWORDED: Final = 3
+"""Stems around a weak cue that it has in common with a lost ``fails``, which many words can stand for."""
+_MIN_IN_PLACE: Final = 3
+"""Stems in common of two places where one word stands, with a negating prefix and without one."""
 _MIN_LIKENESS: Final = 0.5
 _MIN_MIXED_LIKENESS: Final = 0.7
 
@@ -74,7 +80,7 @@ def negations(raw: Features, rewrite: Features, _: GateOptions) -> list[Finding]
 def _missing(
     raw: Features, rewrite: Features, before: list[_Context], after: list[_Context]
 ) -> Iterator[Finding]:
-    for word, bare in _bared(before, raw, after, rewrite):
+    for word, bare in [*_bared(before, raw, after, rewrite), *_bared_in_place(before, raw, after, rewrite)]:
         yield Finding("negation_missing", f"{word!r} became {bare!r}")
     unanswered, free = _matched(before, after, rewrite, ("strong", "verb"))
     for context in unanswered:
@@ -90,7 +96,7 @@ def _missing(
 def _added(
     raw: Features, rewrite: Features, before: list[_Context], after: list[_Context]
 ) -> Iterator[Finding]:
-    for word, bare in _bared(after, rewrite, before, raw):
+    for word, bare in [*_bared(after, rewrite, before, raw), *_bared_in_place(after, rewrite, before, raw)]:
         yield Finding("negation_added", f"{bare!r} became {word!r}")
     told = _contexts(raw.context) if raw.context else []
     known = [*before, *(context for context in told if context.cue.strength in {"strong", "verb"})]
@@ -110,7 +116,7 @@ def _bared(
         bare, full = _bare_stem(cue), _bare_word(cue)
         if (
             cue.strength in {"strong", "hint"}
-            or bare == stem(cue.word)
+            or not _has_prefix(cue)
             or len(bare) < 4
             or stem(cue.word) in other.stems
         ):
@@ -121,6 +127,45 @@ def _bared(
             continue
         if cue.word not in written:  # in some texts it is divided, as at the end of a line
             yield cue.word, bare
+
+
+def _bared_in_place(
+    left: list[_Context], one: Features, right: list[_Context], other: Features
+) -> Iterator[tuple[str, str]]:
+    """Words such as ``non-linear`` of a text that has ``linear``, too, where the other has that amid the same words."""
+    for context in left:
+        bare = _bare_stem(context.cue)
+        if context.cue.strength not in {"weak", "prefix"} or not _has_prefix(context.cue) or len(bare) < 4:
+            continue
+        own, around = _bare_places(one, bare), context.near - {bare, "non"}
+        negated = [
+            c.near for c in right if bare in c.heads or (_has_prefix(c.cue) and bare == _bare_stem(c.cue))
+        ]
+        for place in _bare_places(other, bare) if own else ():
+            likeness = len(place & around)
+            rivals = [len(place & o) for o in own] + [len(around & n) for n in negated]
+            if likeness >= _MIN_IN_PLACE and likeness > max(rivals, default=0):
+                yield context.cue.word, bare
+
+
+def _bare_places(features: Features, bare: str) -> list[frozenset[str]]:
+    """The stems around each place of a word that has no negating prefix there; the first ones of very many."""
+    found = []
+    for start in _starts(features).get(bare, ())[:_MAX_CANDIDATES]:
+        sentence = features.sentence_at(start)
+        if sentence and not features.bare.endswith(("non-", "un-", "Non-"), 0, start):
+            low, high = max(sentence.start, start - _BACK), min(sentence.end, start + _REACH)
+            found.append(frozenset(features.around(low, high)) - {bare})
+    return found
+
+
+@lru_cache(maxsize=4)
+def _starts(features: Features) -> Mapping[str, list[int]]:
+    """Where words begin, by their stem."""
+    found: defaultdict[str, list[int]] = defaultdict(list)
+    for token in features.tokens:
+        found[token.stem].append(token.start)
+    return found
 
 
 def _matched(
@@ -149,6 +194,8 @@ def _context(features: Features, cue: NegationCue) -> _Context:
     sentence = features.sentence_at(cue.start)
     start, end = (sentence.start, sentence.end) if sentence else (cue.start, cue.end)
     end = min(end, cue.end + 2 * _REACH)
+    if second := _SECOND.search(features.bare, cue.end, end):
+        end = second.start()
     if glued := _GLUED_END.search(features.bare, cue.end, end):
         end = glued.start()
     scope = features.around(cue.end, min(cue.end + _REACH, end))
@@ -176,6 +223,10 @@ def _own_stems(cue: NegationCue) -> list[str]:
     if cue.strength in {"strong", "verb"}:
         return []
     return [stem(cue.word), _bare_stem(cue)] if cue.word.replace("-", "").isalpha() else []
+
+
+def _has_prefix(cue: NegationCue) -> bool:
+    return _bare_stem(cue) != stem(cue.word)
 
 
 def _bare_stem(cue: NegationCue) -> str:
@@ -206,7 +257,7 @@ def _likeness(one: _Context, other: _Context, score: float) -> float:
     """How well one cue stands for the other; 0 if it cannot."""
     strengths = {one.cue.strength, other.cue.strength}
     same_word = one.cue.word[:4] == other.cue.word[:4]
-    if strengths == {"strong"}:
+    if strengths <= {"strong", "second"}:
         if not one.scope and not other.scope and one.near & other.near:
             return 3.0
         if one.tight & other.tight:
@@ -263,14 +314,16 @@ def _parts(features: Features) -> list[tuple[Sentence, frozenset[str]]]:
 
 def _is_reworded(context: _Context, free: list[_Context], rewrite: Features) -> bool:
     """Whether a weak cue that answers nothing else says it in other words: ``transfers poorly`` for not generalizing."""
+    weak = [other for other in free if other.cue.strength in {"weak", "verb"} and other.sentence]
+    if context.cue.strength == "verb" and any(len(o.near & context.near) >= _MIN_REWORDED for o in weak):
+        return True
     if any(s.stems.issuperset(context.heads) for s in rewrite.sentences):
         return False
     return any(
-        other.cue.strength in {"weak", "verb"}
-        and len(other.near & context.near) > 1
+        len(other.near & context.near) > 1
         and other.sentence is not None
         and other.sentence.stems.isdisjoint(context.heads)
-        for other in free
+        for other in weak
     )
 
 
@@ -303,4 +356,5 @@ def _is_explained(context: _Context, free: list[_Context]) -> bool:
         len(other.tight & context.object) > (other.cue.strength == "hint")
         for other in free
         if other.cue.strength not in {"strong", "prefix"}
+        and (other.cue.strength != "hint" or other.tight.intersection(context.heads[:1]))
     )

@@ -24,6 +24,13 @@ class GateOptions:
             a half, invented ones above.
         min_novelty: So many such words at least; one or two are synonyms.
         paraphrase_weight: What a word counts in both that belongs to the vocabulary of paraphrase.
+        min_stray_share: Share of a sentence's content words that no three neighbouring sentences of the raw text have,
+            from which its meaning is compared. An extract has none, and most sentences of a faithful rewrite less.
+        min_compared_stems: Content words of a sentence that is compared; less is like nothing.
+        min_similarity: Cosine to the raw text that such a sentence must reach, as all-MiniLM-L6-v2 measures it: of
+            faithful sentences 2 % stay below, of invented ones about two thirds.
+        similarity_per_stray: What is asked in addition, for a share of stray words that is larger by one: the fewer
+            words are the raw text's, the more the meaning has to be.
         max_filler_share: The same share for a sentence with a stock phrase of padding, which is suspicious already.
         min_names_kept: Share of the raw text's names that must stay, capitalised phrases included, which compression
             may turn into common nouns; coined names (``word2vec``) must all stay.
@@ -40,6 +47,10 @@ class GateOptions:
     max_novel_share: float = 0.55
     min_novelty: float = 2.0
     paraphrase_weight: float = 0.7
+    min_stray_share: float = 0.35
+    min_compared_stems: int = 3
+    min_similarity: float = 0.55
+    similarity_per_stray: float = 0.8
     max_filler_share: float = 0.4
     min_names_kept: float = 0.6
     echo_share: float = 0.98

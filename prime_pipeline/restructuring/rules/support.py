@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
 
 from prime_pipeline.restructuring.rules.features import Features
 from prime_pipeline.restructuring.rules.options import GateOptions
 from prime_pipeline.restructuring.rules.paraphrase import MEASURE_STEMS, PARAPHRASE_STEMS
 from prime_pipeline.text.stems import content_stems
+
+_MAX_PLACES: Final = 40
+"""Sentences with one stem that are looked at; a word that stands in more of them tells nothing of the place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,3 +43,35 @@ def novelty(raw: Features, passage: str, options: GateOptions) -> Novelty:
     new = tuple(s for s in stems if s not in raw.stems and not (len(s) > 5 and s[:5] in raw.families))
     weight = sum(options.paraphrase_weight if s in PARAPHRASE_STEMS else 1.0 for s in new)
     return Novelty(new, weight, len(stems))
+
+
+def stray_share(raw: Features, stems: Iterable[str]) -> float:
+    """The share of stems that the best place of the raw text, three neighbouring sentences, does not have.
+
+    Title and headings are part of every place. The place is sought around the sentence with most of the stems.
+    """
+    wanted = frozenset(stems) - MEASURE_STEMS
+    if not wanted:
+        return 0.0
+    index, known = _index(raw), raw.context.stems.keys() if raw.context else frozenset()
+    counts = Counter(i for s in sorted(wanted) for i in index.get(s[:5], ())[:_MAX_PLACES])
+    likeliest = [i for i, _ in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:3]]
+    firsts = {max(0, i - back) for i in likeliest for back in (0, 1, 2)}
+    n_kept = max((_n_in_place(raw, first, wanted, known) for first in firsts), default=0)
+    return 1 - n_kept / len(wanted)
+
+
+def _n_in_place(raw: Features, first: int, wanted: Iterable[str], known: Iterable[str]) -> int:
+    place = {s for sentence in raw.sentences[first : first + 3] for s in sentence.stems}.union(known)
+    families = {s[:5] for s in place}
+    return sum(s in place or (len(s) > 5 and s[:5] in families) for s in wanted)
+
+
+@lru_cache(maxsize=4)
+def _index(raw: Features) -> Mapping[str, list[int]]:
+    """The sentences that hold a word, by its stem's first five letters."""
+    found: defaultdict[str, list[int]] = defaultdict(list)
+    for position, sentence in enumerate(raw.sentences):
+        for family in {s[:5] for s in sentence.stems}:
+            found[family].append(position)
+    return found
