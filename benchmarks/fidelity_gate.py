@@ -1,9 +1,9 @@
 """Recall and false refusals of the fidelity gate on planted faults and faithful rewrites, by kind of fault.
 
-    PRIME_TEST_DATA=DIR python benchmarks/fidelity_gate.py [--half a|b|c|d|all] [--entities rule|spacy|auto]
+    PRIME_TEST_DATA=DIR python benchmarks/fidelity_gate.py [--half a|b|c|d|e|all] [--entities rule|spacy|auto]
         [--similarity minilm|none] [--corpus DIR] [--show-misses] [--json]
 
-Intervals are Wilson's at 95 %. ``fitting`` is the share of faults refused by a code that names their kind.
+Sections that are all protected blocks are left out. Intervals are Wilson's at 95 %. ``fitting`` is the share of faults refused by a code that names their kind.
 """
 
 from __future__ import annotations
@@ -143,6 +143,15 @@ def faulty(row: Row, base: Row | None, raw: str) -> str:
     return text
 
 
+def is_rewritable(place: Place) -> bool:
+    """Whether a section holds prose; one that is all protected blocks is never given to a rewriter."""
+    body = protect(place[0])
+    prose = body.text
+    for placeholder in body.placeholders_in(prose):
+        prose = prose.replace(placeholder, " ")
+    return bool(prose.strip())
+
+
 def judged(gate: FidelityGate, row: Row, place: Place, rewrite: str, kind: str) -> Verdict:
     raw, context = place
     found = gate.findings(protect(raw), rewrite, context)
@@ -157,14 +166,17 @@ def faults(
     for row in rows(folder, "faults", half):
         base = bases.get(row.get("base", ""))
         place = section_of(documents, base or row)
-        yield judged(gate, row, place, faulty(row, base, place[0]), row["kind"])
+        if is_rewritable(place):
+            yield judged(gate, row, place, faulty(row, base, place[0]), row["kind"])
 
 
 def faithful(
     gate: FidelityGate, documents: Mapping[str, Document], folder: Path, half: str
 ) -> Iterator[Verdict]:
     for row in rows(folder, "faithful", half):
-        yield judged(gate, row, section_of(documents, row), row["rewrite"], "faithful")
+        place = section_of(documents, row)
+        if is_rewritable(place):
+            yield judged(gate, row, place, row["rewrite"], "faithful")
 
 
 def scripted(
@@ -226,7 +238,7 @@ def print_faithful(name: str, verdicts: list[Verdict], *, show_misses: bool) -> 
 
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--half", choices=("a", "b", "c", "d", "all"), default="all")
+    parser.add_argument("--half", choices=("a", "b", "c", "d", "e", "all"), default="all")
     parser.add_argument("--entities", choices=("rule", "spacy", "auto"), default="rule")
     parser.add_argument("--similarity", choices=("minilm", "none"), default="minilm")
     parser.add_argument("--corpus", type=Path, default=CORPUS)

@@ -453,7 +453,7 @@ def _diff_fields(raw: Document, outcome: DocumentOutcome, ordinal: int | None, p
             "appended": list(what.appended),
             "refused": what.refused,
         }
-        for section, what in zip(raw.sections, outcome.sections, strict=True)
+        for section, what in zip(raw.content_sections, outcome.sections, strict=True)
         if ordinal in (None, section.ordinal)
     ]
     return {"document": raw.doc_id, "title": raw.title, "page": str(page), "sections": sections}

@@ -188,7 +188,9 @@ def _restructuring_counts(summary: RefreshSummary) -> dict[str, str]:
     shares = {kind: step.get(f"{kind} share", 0.0) for kind in VERDICTS}
     counts = {
         "restructured": f"{step['restructured']:,} documents by {step['strategy']}",
-        "outcomes": ", ".join(f"{share:.1%} {kind}" for kind, share in shares.items() if share),
+        "outcomes": ", ".join(
+            f"{round(share * step['sections']):,} {kind}" for kind, share in shares.items() if share
+        ),
         "words saved": f"{step['words saved']:.1%}",
     }
     if step["calls"] or step["cache hits"]:
@@ -247,7 +249,7 @@ def estimate_view(quote: Quote) -> RenderableType:
     """What restructuring would take: in all, for the largest documents, and how the sample went."""
     counted = quote.estimate
     if counted is None:
-        return Text(f"{quote.label} asks no language model and costs nothing.")
+        return Text(f"No language model is set (llm.base_url): {quote.label} costs nothing.")
     seconds = quote.seconds
     totals: dict[str, Any] = {
         "sections": counted.n_sections,

@@ -171,6 +171,17 @@ class ModelFilesChanged(ModelError):
 # --- restructuring ------------------------------------------------------------------------------------------------
 
 
+class MethodChanged(PrimeError):
+    """A language model made what is published, and none is set any more."""
+
+    def __init__(self, label: str) -> None:
+        super().__init__(
+            f"the published index was restructured by {label}, and no endpoint is set now: set llm.base_url and llm.model "
+            "(a schedule does not see the variables of your terminal: write them to prime.toml), or say restructuring.method = "
+            '"extractive" to go on without a language model'
+        )
+
+
 class DocumentNotRestructured(PrimeError):
     """There is no restructured document of that name."""
 
@@ -226,10 +237,10 @@ class EndpointUnavailable(LanguageModelError):
 class BudgetSpent(LanguageModelError):
     """The next call could cost more than this run may still spend."""
 
-    def __init__(self, spent: str, limit: str) -> None:
+    def __init__(self, spent: str, limit: str, need: str) -> None:
         super().__init__(
-            f"{spent} of {limit} are spent, and the next call could go beyond: what was answered is kept; run again, "
-            "or raise the limit, to go on"
+            f"{spent} of {limit} are spent, and the next call may take up to {need}: what was answered is kept; run again "
+            "(each run has the whole budget), or raise the limit if one call does not fit"
         )
 
 

@@ -216,7 +216,7 @@ class DocumentOutcome:
 
     Attributes:
         doc_id: The document.
-        sections: One outcome for each section of the document, in order.
+        sections: One outcome for each section with content, in order.
     """
 
     doc_id: str

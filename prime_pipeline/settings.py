@@ -443,9 +443,7 @@ def load_settings(options: Mapping[str, Any] | None = None) -> Settings:
 def remember(settings: Settings) -> None:
     """Write what this home is for into its own ``prime.toml``, keeping whatever else is there, comments included.
 
-    That is its corpus, queries, caches, and the mode, profile and evaluated systems if they are not the default ones; in
-    full mode also the endpoint and the model (never the key), or a schedule that lacks the variables of the terminal
-    would restructure by another method. So
+    That is its corpus, queries, caches, and the mode, profile and evaluated systems if they are not the default ones. So
     ``prime search``, ``prime ui`` and a scheduled refresh find what ``prime refresh --corpus DIR`` was told.
 
     Raises:
@@ -472,10 +470,6 @@ def remember(settings: Settings) -> None:
         for name, value in facts.items()
         if value is not None and value != written.get(name, defaults.get(name))
     }
-    if settings.mode == "full" and settings.method == "llm":
-        endpoint = {"base_url": settings.llm.base_url, "model": settings.llm.model}
-        if endpoint.items() - written.get("llm", {}).items():
-            news["llm"] = endpoint
     if news:
         _write_into(path, news)
 
@@ -486,10 +480,7 @@ def _write_into(path: Path, values: Mapping[str, Any]) -> None:
     try:
         document = tomlkit.parse(path.read_text(encoding="utf-8-sig") if path.is_file() else "")
         for name, value in values.items():
-            if isinstance(value, dict):
-                document.setdefault(name, tomlkit.table()).update(value)
-            else:
-                document[name] = value
+            document[name] = value
         write_text(path, document.as_string())
     except (ValueError, RecursionError) as error:  # a path that is no text, or TOML that only tomllib reads
         raise SettingsError(f"{path} cannot be brought up to date: {error}") from error

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from prime_pipeline.corpus.scan import ScanReport
-from prime_pipeline.errors import DocumentNotRestructured, IndexCorrupt, StoreUnavailable
-from prime_pipeline.indexes.builds import BuildPlan, Builds
+from prime_pipeline.errors import DocumentNotRestructured, IndexCorrupt, MethodChanged, StoreUnavailable
+from prime_pipeline.indexes.builds import BuildPlan, Builds, read_manifest
 from prime_pipeline.indexes.vectors import ExactVectors
 from prime_pipeline.llm.budget import Budget
 from prime_pipeline.llm.cached import CachedChat
@@ -30,7 +30,7 @@ from prime_pipeline.records import Document, DocumentOutcome
 from prime_pipeline.refresh.evaluation import EvaluationReport, paper_literal_vectors, read_report
 from prime_pipeline.refresh.pricing import Quote
 from prime_pipeline.refresh.restructuring import RestructuringSteps, forget_removed
-from prime_pipeline.refresh.sampling import Sample, sample_sections
+from prime_pipeline.refresh.sampling import Sample, note_sample, sample_sections
 from prime_pipeline.refresh.steps import BuildSteps, metadata_fingerprint
 from prime_pipeline.refresh.warehouse import Restructuring
 from prime_pipeline.restructuring.estimate import Estimate, estimate
@@ -156,7 +156,13 @@ class Workspace:
 
     @contextmanager
     def restructuring(self) -> Iterator[RestructuringSteps]:
-        """The steps of restructuring; calls that are under way at the end of the block are cut off."""
+        """The steps of restructuring; calls that are under way at the end of the block are cut off.
+
+        Raises:
+            MethodChanged: What is published was made by a language model, and the settings fall back to extraction
+                without having been told to.
+        """
+        self._check_method()
         with self._restructurer() as restructurer:
             yield RestructuringSteps(
                 raw=self.store,
@@ -183,7 +189,10 @@ class Workspace:
         entry = entries.get(name) or next((e for e in entries.values() if e.source_path == name), None)
         loaded = self.restructured.load(entry) if entry else None
         if loaded is None:
-            raise DocumentNotRestructured(name, difflib.get_close_matches(name, entries, n=3))
+            similar = [doc_id for doc_id in entries if name in doc_id] or difflib.get_close_matches(
+                name, entries
+            )
+            raise DocumentNotRestructured(name, similar[:3])
         return loaded
 
     def forget_removed(self) -> int:
@@ -215,7 +224,7 @@ class Workspace:
             return None
         versions = [(e.doc_id, e.version) for e in self.documents_to_restructure() if e.version is not None]
         with self.rewriter() as rewriter:
-            return sample_sections(
+            sample = sample_sections(
                 lambda: self.store.load_all(versions),
                 rewriter,
                 n_sections,
@@ -223,6 +232,8 @@ class Workspace:
                 self._count_tokens,
                 self.progress,
             )
+        note_sample(self.ledger, sample, self.strategy, self.settings.llm.price)
+        return sample
 
     def quote(self, n_sampled: int = 0) -> Quote:
         """What restructuring all documents would take, after ``n_sampled`` sections were rewritten (paid)."""
@@ -266,6 +277,16 @@ class Workspace:
             )
         finally:
             chat.close()
+
+    def _check_method(self) -> None:
+        live = self.builds("full").live_path
+        before = read_manifest(live).restructuring if live else ""
+        if (
+            self.settings.method == "extractive"
+            and not self.settings.restructuring.method
+            and before.startswith("llm:")
+        ):
+            raise MethodChanged(before)
 
     @contextmanager
     def _restructurer(self) -> Iterator[Restructurer]:

@@ -11,9 +11,10 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from prime_pipeline.llm.budget import Budget
-from prime_pipeline.records import Document, SectionOutcome
+from prime_pipeline.records import Document, Finding, SectionOutcome
 from prime_pipeline.restructuring.prompts import Prompt
 from prime_pipeline.restructuring.rewriting import rough_tokens
+from prime_pipeline.text.protected import Protected
 from prime_pipeline_tests.chat_endpoint import Endpoint, Step, answer, fault
 from prime_pipeline_tests.documents import make_document
 from prime_pipeline_tests.rewriting_run import PROSE, CapitalsJudge, Run, sent_text
@@ -264,3 +265,16 @@ def test_a_rough_count_of_tokens() -> None:
     assert rough_tokens("x" * 35) == 10
     assert rough_tokens("模型" + "x" * 7) == 4
     assert rough_tokens("") == 0
+
+
+class EchoJudge(CapitalsJudge):
+    """Calls everything an echo."""
+
+    def findings(self, raw: Protected, rewrite: str, context: str = "") -> tuple[Finding, ...]:
+        return (Finding("echo", "the text came back as it was"),)
+
+
+def test_an_echo_is_no_rewrite_and_no_second_attempt_is_paid(endpoint: Endpoint, tmp_path: Path) -> None:
+    endpoint.plays(answer(GOOD))
+    result = outcome(Run(endpoint.url, tmp_path, judge=EchoJudge()))
+    assert (result.kind, result.rewritten, len(endpoint.requests)) == ("unchanged", None, 1)

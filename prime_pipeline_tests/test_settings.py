@@ -435,21 +435,3 @@ def test_the_paper_profile_reads_restructured_text_as_the_paper_does(home: Path)
     assert load_settings({"profile": "paper"}).lexical_source == "restructured"
     chosen = {"profile": "paper", "restructuring": {"lexical_source": "both"}}
     assert load_settings(chosen).lexical_source == "both"
-
-
-def test_a_home_remembers_the_endpoint_of_full_mode_and_never_the_key(home: Path) -> None:
-    write(home, "# mine\n[llm]\nconcurrency = 3 # few\n")
-    remember(load_settings({"llm": ENDPOINT}))
-    assert "base_url" not in (home / "prime.toml").read_text()
-    remember(load_settings({"llm": {**ENDPOINT, "api_key": "sk-secret"}, "mode": "full"}))
-    text = (home / "prime.toml").read_text()
-    assert "# mine" in text
-    assert "concurrency = 3 # few" in text
-    assert "sk-secret" not in text
-    later = load_settings()
-    assert (later.mode, later.method, later.llm.model, later.llm.concurrency) == ("full", "llm", "m", 3)
-    before = (home / "prime.toml").stat().st_mtime_ns
-    remember(later)
-    assert (home / "prime.toml").stat().st_mtime_ns == before
-    remember(load_settings({"llm": {"model": "another"}}))
-    assert load_settings().llm.model == "another"

@@ -87,7 +87,7 @@ class Budget:
         with self._changed:
             while not self._fits(self._spent + self._reserved + most):
                 if not self._fits(self._spent + most):
-                    raise self._refusal()
+                    raise self._refusal(most)
                 self._changed.wait()
             self._reserved += most
         try:
@@ -110,12 +110,14 @@ class Budget:
     def _cost(self, usage: Usage) -> float:
         return self._prices.cost(usage.prompt_tokens, usage.completion_tokens) if self._prices else 0.0
 
-    def _refusal(self) -> BudgetSpent:
-        spent, limit = [], []
+    def _refusal(self, most: Usage) -> BudgetSpent:
+        spent, limit, need = [], [], []
         if self._max_tokens is not None:
             spent.append(f"{self._spent.prompt_tokens + self._spent.completion_tokens:,} tokens")
             limit.append(f"{self._max_tokens:,}")
+            need.append(f"{most.prompt_tokens + most.completion_tokens:,} tokens")
         if self._max_cost is not None and self._prices is not None:
             spent.append(f"{self._cost(self._spent):.4f} {self._prices.currency}")
             limit.append(f"{self._max_cost:.4f}")
-        return BudgetSpent(" and ".join(spent), " and ".join(limit))
+            need.append(f"{self._cost(most):.4f} {self._prices.currency}")
+        return BudgetSpent(" and ".join(spent), " and ".join(limit), " and ".join(need))

@@ -175,7 +175,7 @@ class RestructuringSteps:
         n_sections = sum(entry.n_sections for entry in entries)
 
         def of_all_sections(activity: str, done: int, total: int | None) -> None:
-            del total  # unknown to who streams documents; an empty preamble is in no catalogue's count
+            del total  # unknown to who streams documents
             self.progress(activity, done, max(done, n_sections))
 
         documents = self.raw.load_all(versions)

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import heapq
+import uuid
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
+from prime_pipeline.llm.budget import Prices
 from prime_pipeline.progress import Progress, silent
 from prime_pipeline.records import Document, Section, SectionOutcome, Spending, section_id
 from prime_pipeline.restructuring.rewriting import Rewriter
+from prime_pipeline.restructuring.strategy import Strategy
+from prime_pipeline.storage.ledger import Ledger, LedgerLine, LedgerRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +92,7 @@ def sample_sections(
     """
     chosen = set(heapq.nsmallest(n_sections, _eligible(documents(), rewriter)))
     pairs = sorted(
-        ((d, s) for d in documents() for s in d.sections if _rank(d, s) in chosen),
+        ((d, s) for d in documents() for s in d.content_sections if _rank(d, s) in chosen),
         key=lambda pair: (pair[0].doc_id, pair[1].ordinal),
     )
     sampled = []
@@ -99,9 +104,23 @@ def sample_sections(
     return Sample(tuple(sampled))
 
 
+def note_sample(ledger: Ledger, sample: Sample, strategy: Strategy, prices: Prices | None) -> None:
+    """Write into the ledger what a sample cost, as a run of its own."""
+    spending: dict[str, Spending] = {}
+    for sampled in sample.sections:
+        doc_id = sampled.document.doc_id
+        spending[doc_id] = spending.get(doc_id, Spending()) + sampled.outcome.spending
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    run_id = f"sample-{uuid.uuid4()}"
+    ledger.open_run(LedgerRun(run_id, now, strategy.fingerprint, strategy.label, None, None, None))
+    for doc_id, spent in spending.items():
+        cost = prices.cost(spent.prompt_tokens, spent.completion_tokens) if prices else None
+        ledger.add(LedgerLine(run_id, doc_id, spent, cost))
+
+
 def _eligible(documents: Iterable[Document], rewriter: Rewriter) -> Iterator[tuple[str, str]]:
     for document in documents:
-        for section in document.sections:
+        for section in document.content_sections:
             if rewriter.planned(document, section):
                 yield _rank(document, section)
 

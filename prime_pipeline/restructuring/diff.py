@@ -25,7 +25,7 @@ VERDICTS: Final[dict[OutcomeKind, str]] = {
     "repaired": "the second rewrite passed, told what the first one lacked",
     "patched": "rewritten, with raw sentences appended for what was missing",
     "unchanged": "rewriting left the text as it was",
-    "routed": "not rewritten: rewriting is known to harm such text",
+    "routed": "raw by choice: rewriting would gain nothing, or is known to harm such text",
     "raw": "no rewrite passed: the raw text stands",
     "deferred": "raw for now: the next run tries again",
 }
@@ -114,7 +114,10 @@ def section_diffs(document: Document, outcome: DocumentOutcome) -> list[SectionD
         DocumentError: The outcome is of another document, or of another version of this one.
     """
     outcomes = {section.ordinal: section for section in outcome.sections}
-    if outcome.doc_id != document.doc_id or outcomes.keys() != {s.ordinal for s in document.sections}:
+    shown = {section.ordinal for section in document.content_sections}
+    if outcome.doc_id != document.doc_id or not shown <= outcomes.keys() <= {
+        s.ordinal for s in document.sections
+    }:
         raise DocumentError(
             document.source_path,
             "what restructuring made of it belongs to other sections than it has now: restructure it again",

@@ -125,7 +125,7 @@ def estimate(
 def _of_document(
     document: Document, rewriter: Rewriter, replies: ReplyCache, count_tokens: Callable[[str], int]
 ) -> DocumentEstimate:
-    planned = [rewriter.planned(document, section) for section in document.sections]
+    planned = [rewriter.planned(document, section) for section in document.content_sections]
     requests = [request for section in planned for request in section]
     answered = replies.cached_keys([request.chat.key for request in requests])
     to_pay = [request for request in requests if request.chat.key not in answered]

@@ -50,7 +50,7 @@ class LlmRestructurer:
 
     def tasks(self, document: Document) -> list[Task]:
         """One rewriting for each section."""
-        return [partial(self._rewriter.rewrite, document, section) for section in document.sections]
+        return [partial(self._rewriter.rewrite, document, section) for section in document.content_sections]
 
 
 class ExtractiveRestructurer:
@@ -72,7 +72,7 @@ class ExtractiveRestructurer:
     def tasks(self, document: Document) -> list[Task]:
         """One judgement for each section; the document is extracted here and now."""
         extracts = self._extract(document)
-        return [partial(self._outcome, s, extracts.get(s.ordinal, s.body)) for s in document.sections]
+        return [partial(self._outcome, s, extracts.get(s.ordinal, s.body)) for s in document.content_sections]
 
     def _outcome(self, section: Section, extract: str) -> SectionOutcome:
         if section.kind == "captions":

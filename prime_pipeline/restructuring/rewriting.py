@@ -166,8 +166,14 @@ class Rewriter:
         return self._patched(task, first, second)
 
     def _attempt(self, task: _Task, text: str) -> _Attempt:
-        is_same = text.split() == task.raw.text.split()
-        return _Attempt(text, () if is_same else self._judge.findings(task.raw, text, task.context), is_same)
+        if text.split() == task.raw.text.split():
+            return _Attempt(text, (), is_same=True)
+        findings = self._judge.findings(task.raw, text, task.context)
+        if findings and all(
+            finding.code == "echo" for finding in findings
+        ):  # no fault, and no rewrite either
+            return _Attempt(text, (), is_same=True)
+        return _Attempt(text, findings)
 
     def _repaired(self, task: _Task, first: _Attempt, account: Account) -> _Attempt | None:
         """The second attempt; None if there is none. A text that was asked for in parts would be too long for it."""

@@ -25,6 +25,11 @@ _COINED: Final = re.compile(r"[a-z]+[A-Z]|[A-Z][a-z]+[A-Z]|[A-Z]{2,}[a-z]{2,}|[A
 _AUTHORS: Final = re.compile(r" (?:et al\b|(?:and|&) [A-Z][a-z]+(?: {2}| [(\[]| BIBREF))")
 _GLUED: Final = re.compile(r"\d+[A-Z]*[A-Z][a-z]+|[a-z]{7,}[A-Z][a-z]+")
 """Not coined: a number or the long last word of a sentence, joined to the next sentence by an extraction."""
+_LEADING: Final = frozenset(
+    """following unlike like using given besides based inspired similar similarly according contrary including concerning
+    regarding considering compared building adopting extending motivated see cf adapting replicating combining""".split()
+)
+"""Words that begin a sentence in front of a name and are no part of it, beside the stop words."""
 _OPENING: Final = re.compile(r"(?:[:;•*\"“‘'`(\[–—]|\d[.)]|[.!?][\"”')\]]*)\s*\Z|\A\s*\Z")
 
 
@@ -46,7 +51,7 @@ class RuleEntityFinder:
     says``), is coined, or begins a citation (``Keller et al.``). Time is linear in the length of the text.
     """
 
-    name = "rule-2"
+    name = "rule-3"
 
     def find(self, text: str) -> list[str]:
         """See :class:`EntityFinder`."""
@@ -122,11 +127,16 @@ def _names(sentence: str) -> Iterator[str]:
     yield from _name(sentence, run)
 
 
+def _is_leading(run: list[re.Match[str]]) -> bool:
+    """Whether the sentence's start explains the first word, a name behind it or not."""
+    return run[0][0].lower() in STOP_WORDS or (len(run) > 1 and run[0][0].lower() in _LEADING)
+
+
 def _name(sentence: str, run: list[re.Match[str]]) -> Iterator[str]:
     """The run as a name, without a capitalised stop word in front; nothing if the sentence's start explains it."""
-    explained = bool(run) and bool(_OPENING.search(sentence[max(0, run[0].start() - 8) : run[0].start()]))
-    explained = explained and not _AUTHORS.match(sentence, run[-1].end())
-    while run and explained and run[0][0].lower() in STOP_WORDS:
+    opens = bool(run) and bool(_OPENING.search(sentence[max(0, run[0].start() - 8) : run[0].start()]))
+    explained = opens and not _AUTHORS.match(sentence, run[-1].end())
+    if opens and _is_leading(run):
         run = run[1:]
         explained = False
     if not run or all(token[0].lower() in STOP_WORDS or len(token[0]) == 1 for token in run):

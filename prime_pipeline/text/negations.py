@@ -32,6 +32,7 @@ _WEAK: Final = re.compile(
     |little|few|fewer|less|only|solely|exclusively|merely|alone|unlike|rather|instead|except(?:s|ed|ing)?|other\ than|beyond
     |exclud\w+|exclusion|ignor\w+|omit\w*|omission|skip(?:s|ped|ping)?|disregard\w*|drop(?:s|ped|ping)?|discard\w*|neglect\w*|missing|miss(?:es|ed)?|poor\w*|bad(?:ly)?
     |weak(?:ly)?|hard|difficult\w*|low|lower|limit(?:s|ed|ation|ations)?|insufficient\w*|reject\w*|refus\w+|den(?:y|ies|ied)|contradict\w*|contrary|contrast
+    |(?:high|great|prohibitive|excessive)\ (?:\w+\ )?costs?\ of
     |too\ [\w-]+\ (?:[\w-]+\ ){0,3}(?:for|to)
     |independent\w*|irrespective|regardless|unless|impossib\w+|blind|cease\w*|stop(?:s|ped)?|negative\w*|zero|los(?:e|es|t|s|ing)|eliminat\w+|remov\w+|free
     |otherwise|else|struggl\w*|left\ out|leav(?:e|es|ing)\ out|rare|wrong\w*|false\w*|incorrect\w*|errone\w+|mis(?:match|align|class|label|lead)\w*|far\ from|at\ most|nonexistent

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from typing import Final, Literal
 
@@ -129,6 +129,12 @@ _PERCENT: Final = re.compile(
     r"[\s$}]*\\?(?P<points>%[ -](?:abs|points?)|percent(?:age)?[ -]points?|pp(?![^\W_]))|[\s$})]{0,2}\\?(?:%|％)|[ -]?per ?cent(?![^\W_])|(?P<mille>[ ]?‰)"
 )
 _TIMES: Final = re.compile(r"\s?(?:×|\\times|x(?![^\W_])|times(?![^\W_])|-?fold(?![^\W_]))")
+_SUMMARY: Final = re.compile(
+    r"\b(?:contribution|goal|aim|objective|purpose|motivation|reason|rationale|approach|strategy|idea|problem|challenge"
+    r"|novelty|benefit|advantage|limitation|task|work|focus)s?\b(?: (?:of|for|behind) [^.;:]{1,60})?"
+    r" (?:is|are|was|were) (?:therefore |thus |hence )?(?P<count>(?:two|three|four|five)-?fold)(?=\s?(?:[:.,;–—]|\Z))",
+    re.IGNORECASE,
+)
 _MONEY: Final = re.compile(r"(?P<currency>US\$|[$€£¥])\s?\Z")
 _CARRIED: Final = re.compile(r"[\s$]*(?:-|–|to|and|or|,|/|vs\.?|versus|±|,? ?and)[\s$]*", re.IGNORECASE)
 _UNIT_WORD: Final = re.compile(r"[\s$}-]{0,3}([^\W\d_µ]{1,14}|µs|μs|°C|°)(?![^\W_])")
@@ -281,14 +287,24 @@ class Quantity:
 
 
 def quantities(text: str) -> list[Quantity]:
-    """All numbers in order. In ``from 5 to 10 ms`` and ``5, 10 and 20 %`` every number has the unit."""
+    """All numbers in order. In ``from 5 to 10 ms`` and ``5, 10 and 20 %`` every number has the unit.
+
+    The ``twofold`` of ``The contribution is twofold`` counts what is told of next, and multiplies nothing: no unit.
+    """
     found = [quantity for match in _NUMBER.finditer(text) if (quantity := _quantity(text, match))]
+    counts = {summary.start("count") for summary in _SUMMARY.finditer(text)}
+    found = [replace(q, unit="") if q.start in counts else q for q in found]
     for position in range(len(found) - 2, -1, -1):
         this, following = found[position], found[position + 1]
         between = text[this.end : following.start]
         if not this.unit and following.unit and len(between) < 12 and _CARRIED.fullmatch(between):
             found[position] = Quantity(this.value, following.unit, this.phrase or following.phrase, this.form, this.start, this.end)  # fmt: skip
     return found
+
+
+def without_summary_counts(text: str) -> str:
+    """The text without clauses that only tell how many things follow (``The goal is twofold``)."""
+    return _SUMMARY.sub("", text)
 
 
 def _quantity(text: str, match: re.Match[str]) -> Quantity | None:

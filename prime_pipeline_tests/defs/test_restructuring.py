@@ -22,6 +22,7 @@ from prime_pipeline.defs.instance import open_instance
 from prime_pipeline.defs.liveness import pool_holder, refresh_is_live
 from prime_pipeline.defs.restructuring_assets import POOL, restructured_documents
 from prime_pipeline.defs.runs import run_refresh
+from prime_pipeline.errors import MethodChanged
 from prime_pipeline.workspace import Workspace
 from prime_pipeline_tests.chat_endpoint import Endpoint, answer, fault
 from prime_pipeline_tests.defs.conftest import OpenWorkspace
@@ -303,7 +304,9 @@ def test_an_estimate_costs_nothing_and_a_sample_costs_the_sample(
     assert sampled.estimate is not None
     assert (sampled.estimate.n_calls, sampled.estimate.n_cached) == (1, 1)
     assert sampled.prompt_tokens == round(sampled.estimate.prompt_tokens * sampled.sample.prompt_factor)
-    again = open_llm().quote(1)
+    workspace = open_llm()
+    again = workspace.quote(1)
+    assert [spent.calls for spent in workspace.ledger.totals().values()] in ([1, 0], [0, 1])
     assert len(endpoint.requests) == 1
     assert again.estimate == sampled.estimate
 
@@ -398,7 +401,9 @@ def test_another_strategy_leaves_nothing_of_a_removed_document_either(
 ) -> None:
     endpoint.responds(faithful)
     run_refresh(defs, open_llm())
-    extractive = open_full()
+    with pytest.raises(MethodChanged, match="llm:m/full-1"):  # the endpoint is gone, and nobody asked for extracts
+        run_refresh(defs, open_full())
+    extractive = open_full(restructuring={"method": "extractive"})
     run_refresh(defs, extractive)
     assert len(extractive.home.strategies()) == 2
     extractive.close()

@@ -13,8 +13,9 @@ from prime_pipeline.records import Finding
 from prime_pipeline.restructuring.judge import SentenceSimilarity
 from prime_pipeline.restructuring.rules.features import Features
 from prime_pipeline.restructuring.rules.options import GateOptions
-from prime_pipeline.restructuring.rules.support import novelty, stray_share
+from prime_pipeline.restructuring.rules.support import claim, is_paraphrase, novelty, stray_share
 from prime_pipeline.text.references import references
+from prime_pipeline.text.stems import content_stems
 
 _CLAUSE_END: Final = re.compile(
     r"[,;:()–—]\s|\s(?:and|but|because|which|while|whereas|since|so that|although)\s"
@@ -31,6 +32,8 @@ def unsupported(raw: Features, rewrite: Features, options: GateOptions) -> list[
     for sentence in rewrite.sentences:
         for part in [sentence.text, *_CLAUSE_END.split(sentence.text)]:
             new = novelty(raw, part, options)
+            if part != sentence.text and is_paraphrase(new.stems):
+                continue
             if new.n_stems > 2 and new.weight >= options.min_novelty and new.share > options.max_novel_share:
                 detail = f"not in the raw text: {', '.join(new.stems[:6])} (in {part.strip()[:80]!r})"
                 findings.append(Finding("unsupported", detail))
@@ -67,8 +70,12 @@ def _stray_passages(raw: Features, rewrite: Features, options: GateOptions) -> I
     for sentence in rewrite.sentences:
         if sentence.is_road_map or references(sentence.text):
             continue
-        stray = stray_share(raw, sentence.stems)
-        if len(sentence.stems) >= options.min_compared_stems and stray >= options.min_stray_share:
+        stems = {*content_stems(claim(sentence.text))} & sentence.stems
+        new = novelty(raw, sentence.text, options).stems
+        if is_paraphrase(new):
+            stems -= {*new}
+        stray = stray_share(raw, stems)
+        if len(stems) >= options.min_compared_stems and stray >= options.min_stray_share:
             yield sentence.text, stray
 
 

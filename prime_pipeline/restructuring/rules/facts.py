@@ -96,6 +96,20 @@ _TWO_THINGS: Final = frozenset({"both", "other", "latter", "respectively", "pair
 """Words that tell of two things without the number."""
 _REST: Final = frozenset({"rest", "remaining", "remainder", "others", "other"})
 """Words that tell of a part without its number."""
+_PEOPLE: Final = frozenset(map(stem, ["people", "person", "persons", "human", "individual"]))
+_DOERS: Final = {
+    stem(noun): frozenset(map(stem, verbs.split()))
+    for noun, verbs in {
+        "speaker": "speak spoke spoken",
+        "user": "use used using",
+        "annotator": "annotate annotated annotation",
+        "participant": "participate participated participation",
+        "worker": "work worked employ",
+        "judge": "judge judged judgment",
+        "student": "study studied enrolled",
+    }.items()
+}
+"""People by what they do, with the verbs that say so."""
 _ENDING: Final = re.compile(r"(?:e|s|es|y|a|i?ans?|ns?|ic|ical|als?|ish|ese|i|ists?|ism|ean)?")
 """What names and the adjectives made of them end in, behind their common part."""
 _DEFINITE: Final = re.compile(r"\b(?:the|these|those|its|their|our|following|all)\s+\Z", re.IGNORECASE)
@@ -337,11 +351,18 @@ def _wrong_unit(raw: Features, olds: list[Quantity], rewrite: Features, new: Qua
     if _is_summary(raw, new) or _is_joined(raw, rewrite, new):
         return ""
     near = {stem for q in olds for stem in raw.around(q.start - _UNIT_WINDOW, q.end + _UNIT_WINDOW)}
+    if new.counted and any(_does(q, new.counted, near) for q in olds):
+        return ""
     if new.counted and not near.intersection(new.counted):
         return min(new.counted)
     if new.counted and all(q.counted and not q.counted & new.counted for q in olds):
         return min(new.counted)
     return ""
+
+
+def _does(old: Quantity, counted: frozenset[str], near: set[str]) -> bool:
+    """Whether people became who they are by what they do: ``spoken by 40 people`` and ``40 speakers``."""
+    return bool(_PEOPLE & set(old.phrase)) and any(near & _DOERS.get(noun, set()) for noun in counted)
 
 
 def _is_summary(raw: Features, new: Quantity) -> bool:

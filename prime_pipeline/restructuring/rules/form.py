@@ -10,6 +10,7 @@ from typing import Final
 from prime_pipeline.records import Finding
 from prime_pipeline.restructuring.rules.features import Features, Sentence
 from prime_pipeline.restructuring.rules.options import GateOptions
+from prime_pipeline.restructuring.rules.paraphrase import PARAPHRASE_STEMS
 from prime_pipeline.restructuring.rules.support import novelty
 from prime_pipeline.text.language import language, script
 
@@ -39,6 +40,24 @@ _CHATTER: Final = re.compile(
     |all\ (?:numbers|facts|details|information|figures)\ (?:have\ been|were|are)\ (?:kept|preserved|retained))\b""",
     re.IGNORECASE | re.VERBOSE,
 )
+_THING: Final = r"(?:negation|number|unit|acronym|name|fact|detail|statement|sentence|reference|placeholder|heading|finding|error|mistake)s?"
+_DONE: Final = r"(?:is|are|was|were|has\ been|have\ been)\ (?:now\ |again\ |all\ |also\ )*"
+_ABOUT_TEXT: Final = re.compile(
+    rf"""(?:\bcame\ back\ as\ (?:it|they)\ (?:was|were)|\bthe\ raw\ text\b|\bthe\ (?:\w+\ )?(?:rewrite|rewriting)\b|\btalk\ about\ the\ task\b
+    |\bwords\ of\ the\ prompt\b|\bin\ each\ other['’]s\ place\b|\bwhich\ was\ the\ other\ way\ round\b|\A\W*(?:(?:it|this|that|they)\ (?:is|was|were)\ )?the\ other\ way\ round\b|\ \(in\ ['"]
+    |\bends?\ in\ the\ middle\ of\ a\ sentence|\bthe\ end\ is\ missing\b|\bwas\ not\ in\ the\ (?:text|original)\b|\bnot\ in\ the\ language\ of\ the\b
+    |\A\W*there\ is\ no\ text\b|\A\W*says?\ nothing\b|\A\W*(?:it\ )?(?:was\ )?(?:said|occurs)\ \d+\ times\b|\bdoes\ not\ say\ it\ at\ all\b|\b\d+\ words\ for\ \d+\b
+    |\bplaceholders?\ (?:is|are|was|were|occurs?)\b|\[\[[^\]]*\]\]\ (?:is\ missing|occurs|was\ not)|\A\W*(?:a\ heading|markup|an\ instruction):
+    |\b[a-z]+_(?:missing|invented|added|changed|repeated|order|echo|short|long)\b
+    |\A\W*(?:now,?\ )?(?:it|this|that|these|they|everything|all|the\ (?:text|section|passage|paragraph|original|version|end|missing\ \w+)|(?:the|every|all|all\ the)\ {_THING})\ (?:now\ )?
+        {_DONE}(?:missing|complete|completed|corrected|fixed|restored|repaired|resolved|put\ back|added\ back|unchanged|back|kept|preserved|retained|left\ out|as\ it\ was)
+        (?:\ (?:before|now|again|back|here|in\ (?:the|this)\ (?:text|section|version)))*\W*\Z
+    |\A\W*(?:nothing|no\ {_THING})\ (?:else\ )?{_DONE}(?:missing|left(?:\ out)?|lost|added|changed|invented|omitted)\W*\Z
+    |\b(?:the|this)\ {_THING}\ {_DONE}(?:put|brought|added|taken)\ (?:back|in|out)\b
+    |\A\W*(?:now,?\ )?(?:it|this|the\ (?:text|section|passage|original))\ (?:now\ )?says\b|\bwhat\ the\ (?:text|original|section)\ (?:text\ )?(?:says|does\ not\ say)\b)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Sentences about the text or its rewriting, and the phrases of findings, which a model is told when it is asked again."""
 _PROMPT: Final = re.compile(
     r"""(?:\brewrite\ the\ (?:\w+\ ){0,3}(?:section|text|passage|body)|\bkeep\ (?:every|all)\ (?:the\ )?(?:number|acronym|name|negation|fact)
     |\bdo\ not\ (?:add|invent|include|drop|omit|repeat|change|translate)\ |\btext\ to\ (?:rewrite|be\ rewritten)|\byou\ are\ (?:a|an)\ \w+
@@ -115,7 +134,10 @@ def _is_bare_list(features: Features) -> bool:
 
 
 def _lost_tail(raw: Features, rewrite: Features, options: GateOptions) -> list[Sentence]:
-    """The longest run of last sentences that left next to nothing; road maps do not count."""
+    """The longest run of last sentences that left next to nothing; road maps do not count.
+
+    Of one sentence alone, words of paraphrase are no trace that is missed: it may have been merged with another.
+    """
     sentences = [s for s in raw.sentences if len(s.stems) > 2 and not s.is_road_map]
     once = {stem for stem, n in raw.stems.items() if n == 1}
     best = len(sentences)
@@ -128,7 +150,8 @@ def _lost_tail(raw: Features, rewrite: Features, options: GateOptions) -> list[S
             n_own_kept < options.min_tail_own_coverage * n_own
             and n_all_kept < options.min_tail_coverage * n_all
         )
-        if n_own >= _MIN_OWN_WORDS and lost:
+        is_merged = start == len(sentences) - 1 and len(stems & once - PARAPHRASE_STEMS) < _MIN_OWN_WORDS
+        if n_own >= _MIN_OWN_WORDS and lost and not is_merged:
             best = start
     return sentences[best:]
 
@@ -149,7 +172,16 @@ def chatter(raw: Features, rewrite: Features, _: GateOptions) -> list[Finding]:
     for pattern in (_OPENING_CHATTER, _CHATTER):
         if (found := pattern.search(rewrite.prose)) and found[0].strip().lower() not in raw.prose.lower():
             return [Finding("chatter", f"talk about the task: {found[0].strip()!r}")]
+    said = raw.known_prose.lower()
+    for text in (line for sentence in rewrite.sentences for line in _lines(rewrite, sentence)):
+        if (found := _ABOUT_TEXT.search(text)) and found[0].strip().lower() not in said:
+            return [Finding("chatter", f"about the text itself: {text[:100]!r}")]
     return []
+
+
+def _lines(features: Features, sentence: Sentence) -> list[str]:
+    """The lines of a sentence, placeholders included."""
+    return [line.strip() for line in features.text[sentence.start : sentence.end].split("\n")]
 
 
 def prompt_echo(raw: Features, rewrite: Features, _: GateOptions, prompt: str = "") -> list[Finding]:
@@ -200,10 +232,26 @@ def filler(raw: Features, rewrite: Features, options: GateOptions) -> list[Findi
 
 
 def headings(raw: Features, rewrite: Features, _: GateOptions) -> list[Finding]:
-    """The body only: no line is made a heading that is none in the raw text."""
+    """The body only: no line is made a heading that is none in the raw text, nor is title or heading put into it."""
     known = {" ".join(found.split()) for found in _HEADING.findall(raw.prose)}
     new = (" ".join(found.split()) for found in _HEADING.findall(rewrite.prose))
-    return [Finding("heading_invented", f"a heading: {heading!r}") for heading in new if heading not in known]
+    found = [heading for heading in new if heading not in known] + _told(raw, rewrite)
+    return [Finding("heading_invented", f"a heading: {heading!r}") for heading in dict.fromkeys(found)]
+
+
+def _told(raw: Features, rewrite: Features) -> list[str]:
+    """The rewrite's lines that say only what the rewriter was told of the place: title, headings, or their path."""
+    told = {_plain(line) for line in raw.context.text.split("\n")} - {""} if raw.context else set()
+    own = {_plain(line) for line in raw.text.split("\n")}
+    lines = [line for line in rewrite.text.split("\n") if line.strip() and _plain(line) not in own]
+    return [
+        " ".join(line.split()) for line in lines if told.issuperset(map(_plain, re.split(r" [>›] ", line)))
+    ]
+
+
+def _plain(line: str) -> str:
+    """A line without what marks a heading: number, marks, case."""
+    return re.sub(r"\A[\W_]*(?:\d+(?:\.\d+)*\.?\s+)?|[\W_]+\Z", "", " ".join(line.split())).casefold()
 
 
 def same_language(raw: Features, rewrite: Features, _: GateOptions) -> list[Finding]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -11,8 +12,18 @@ from typing import Final
 from prime_pipeline.restructuring.rules.features import Features
 from prime_pipeline.restructuring.rules.options import GateOptions
 from prime_pipeline.restructuring.rules.paraphrase import MEASURE_STEMS, PARAPHRASE_STEMS
+from prime_pipeline.text.quantities import without_summary_counts
 from prime_pipeline.text.stems import content_stems
 
+_WHO: Final = r"(?:our|their|the authors?['’]?)"
+_EPISTEMIC: Final = re.compile(
+    rf"\b(?:to (?:the best of )?{_WHO} (?:best )?knowledge|to the best of the knowledge of the authors"
+    r"|(?:as|so|in so) far as (?:we|they|the authors?|is|it is) (?:currently )?(?:knows?|known|are aware|is aware|can tell|could tell)"
+    r"|(?:we|they|the authors) (?:are aware|know) of|known to (?:us|the authors?)|(?:we|they|the authors?) (?:believe|think|know)s?(?: that)?"
+    r"|in (?:our|their|the authors['’]) (?:view|opinion))\b",
+    re.IGNORECASE,
+)
+_FEW: Final = 3
 _MAX_PLACES: Final = 40
 """Sentences with one stem that are looked at; a word that stands in more of them tells nothing of the place."""
 
@@ -37,12 +48,22 @@ class Novelty:
         return self.weight / self.n_stems if self.n_stems else 0.0
 
 
+def claim(passage: str) -> str:
+    """A passage without what claims nothing of the matter: whose knowledge it is, how many things follow."""
+    return _EPISTEMIC.sub(" ", without_summary_counts(passage))
+
+
 def novelty(raw: Features, passage: str, options: GateOptions) -> Novelty:
     """What in a passage of a rewrite does not come from the raw text."""
-    stems = [s for s in dict.fromkeys(content_stems(passage)) if s not in MEASURE_STEMS]
+    stems = [s for s in dict.fromkeys(content_stems(claim(passage))) if s not in MEASURE_STEMS]
     new = tuple(s for s in stems if s not in raw.stems and not (len(s) > 5 and s[:5] in raw.families))
     weight = sum(options.paraphrase_weight if s in PARAPHRASE_STEMS else 1.0 for s in new)
     return Novelty(new, weight, len(stems))
+
+
+def is_paraphrase(stems: tuple[str, ...]) -> bool:
+    """Whether words that the raw text lacks are so few and so general that they only tell it in another way."""
+    return len(stems) <= _FEW and PARAPHRASE_STEMS.issuperset(stems)
 
 
 def stray_share(raw: Features, stems: Iterable[str]) -> float:
