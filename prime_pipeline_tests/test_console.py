@@ -14,6 +14,7 @@ from rich.console import Console
 from prime_pipeline.console import (
     counts_table,
     diff_view,
+    estimate_view,
     excerpt,
     hits_view,
     measures_table,
@@ -23,8 +24,12 @@ from prime_pipeline.console import (
     source_of,
 )
 from prime_pipeline.errors import DocumentError
+from prime_pipeline.llm.budget import Prices
 from prime_pipeline.progress import silent
-from prime_pipeline.records import DocumentOutcome, Finding, SectionHit, SectionOutcome
+from prime_pipeline.records import DocumentOutcome, Finding, SectionHit, SectionOutcome, Spending
+from prime_pipeline.refresh.pricing import Quote
+from prime_pipeline.refresh.sampling import Sample, SampledSection
+from prime_pipeline.restructuring.estimate import DocumentEstimate, Estimate
 from prime_pipeline_tests.documents import make_document
 
 HIT = SectionHit(
@@ -286,3 +291,43 @@ def test_neither_a_document_nor_a_model_can_steer_the_terminal() -> None:
     text = shown(diff_view(document, outcome, None), width=400)
     assert not set(text) & {"\x1b", "\x07", "\x9b", "\u202e"}
     assert text.count(f"a]0;tbcd {MARKUP}") == 9
+
+
+DOCUMENTS = tuple(DocumentEstimate(f"d{n:02}.md", 4, 1, 1, 2, 900 - n, 300) for n in range(25))
+PRICES = Prices(1.0, 2.0, "EUR")
+
+
+def quote(sample: Sample | None = None, prices: Prices | None = PRICES) -> Quote:
+    return Quote("llm:m/full-1", Estimate(DOCUMENTS, seconds_per_call=2.0), sample, prices, 4)
+
+
+def test_an_estimate_shows_totals_and_the_largest_documents() -> None:
+    text = shown(estimate_view(quote()))
+    assert "calls to pay" in text
+    assert "25 (33%)" in text
+    assert "22,200" in text  # 25 x (900 - n)
+    assert "0.0372 EUR" in text  # 22,200 x 1 + 7,500 x 2, per million
+    assert "25 s" in text  # 50 calls of 2 s, 4 at once
+    assert text.index("d00.md") < text.index("d19.md")
+    assert "d20.md" not in text
+    assert "and 5 more" in text
+
+
+def test_an_estimate_without_a_price_or_a_model_says_so() -> None:
+    assert "no price set" in shown(estimate_view(quote(prices=None)))
+    assert "costs nothing" in shown(estimate_view(Quote("extractive-1", None, None, None, 1)))
+
+
+def test_a_sample_corrects_the_estimate_and_shows_its_verdicts() -> None:
+    document = make_document("a", "Head: text", title="Title")
+    spent = Spending(calls=2, prompt_tokens=400, completion_tokens=150)
+    finding = Finding("number_missing", "12.5")
+    outcome = SectionOutcome(1, "repaired", "x", (finding,), spending=spent)
+    sampled = Sample((SampledSection(document, document.sections[0], outcome, 200, 100),))
+    corrected = quote(sampled)
+    assert (corrected.prompt_tokens, corrected.completion_tokens) == (44_400, 11_250)
+    text = shown(estimate_view(corrected))
+    assert "44,400" in text
+    assert "Title › Head" in text
+    assert "repaired" in text
+    assert "number_missing" in text
