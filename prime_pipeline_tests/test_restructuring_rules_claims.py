@@ -80,3 +80,21 @@ def test_only_sentences_that_stray_from_their_place_are_compared() -> None:
     assert similarity.asked == []
     codes(f"{extract} {CLAIM}", RAW, gate)
     assert CLAIM in similarity.asked
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "MTNet is, as far as the authors know, a network for speech translation.",
+        "To the authors' knowledge, MTNet is a network for speech translation.",
+    ],
+)
+def test_whose_knowledge_it_is_claims_nothing(sentence: str) -> None:
+    assert codes(changed("MTNet is a network for speech translation.", sentence)) == set()
+
+
+def test_a_count_of_what_follows_claims_nothing() -> None:
+    assert codes(f"The contribution is twofold: a net and its data. {FAITHFUL}") == set()
+    assert "unsupported" in codes(
+        f"{FAITHFUL} Its contribution is twofold: quantum biology explains it, and mice rejoice."
+    )

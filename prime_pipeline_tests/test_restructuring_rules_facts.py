@@ -126,3 +126,11 @@ def test_a_paraphrase_passes(old: str, new: str) -> None:
 def test_between_two_texts(raw: str, rewrite: str, code: str) -> None:
     """An empty code: it passes."""
     assert codes(rewrite, raw) == ({code} if code else set())
+
+
+def test_people_may_be_called_by_what_they_do() -> None:
+    raw = "Yorùbá is a language spoken by more than 40 million people in Nigeria and Benin."
+    assert codes("Yorùbá, a language of Nigeria and Benin, has more than 40 million speakers.", raw) == set()
+    assert codes("Yorùbá, spoken in Nigeria and Benin, is a language of 40 million users.", raw) == {
+        "unit_changed"
+    }

@@ -113,3 +113,74 @@ def test_signs_of_comparison_are_no_markup(text: str) -> None:
 def test_a_token_in_angle_brackets_stays() -> None:
     raw = "Rare words become <unk> in the vocabulary of the model."
     assert codes("In the vocabulary of the model, rare words become <unk>.", raw) == set()
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "The text came back as it was.",
+        "This was missing before.",
+        "It is now complete.",
+        "The negation was put back.",
+        "Now it says what the text says.",
+        "Nothing is missing.",
+        "All findings are fixed.",
+        "The name was missing.",
+        "The rewrite does not say it at all.",
+        "It ends in the middle of a sentence.",
+        "The end is missing, from 'The code' on.",
+        "The placeholders are not in their order.",
+        "This was not in the raw text.",
+        "They were in each other's place.",
+        "It was the other way round.",
+        "number_missing: 12.5 (in '12.5%').",
+        "132 words for 90.",
+        "It was said 2 times.",
+        "A heading: 'Results'.",
+    ],
+)
+def test_a_sentence_about_the_text_is_chatter(sentence: str) -> None:
+    assert "chatter" in codes(f"{FAITHFUL} {sentence}")
+
+
+@pytest.mark.parametrize(
+    ("raw", "rewrite"),
+    [
+        (
+            "We looked at the logs of all users. In many of them the end is missing, so we drop these.",
+            "Of all users' logs, those of which the end is missing, which are many, are dropped.",
+        ),
+        (
+            "The labels of the corpus were restored by hand, and the names of all speakers were removed.",
+            "The corpus has labels restored by hand; the names of all speakers were removed.",
+        ),
+    ],
+)
+def test_a_text_about_missing_and_restored_things_is_rewritten(raw: str, rewrite: str) -> None:
+    assert "chatter" not in codes(rewrite, raw)
+
+
+@pytest.mark.parametrize(
+    "head",
+    ["Page cache\nEviction\n", "Page cache\n\nEviction\n\n", "Page cache > Eviction\n\n", "**Eviction:**\n"],
+)
+def test_title_and_heading_in_front_are_no_body(head: str) -> None:
+    assert codes(head + FAITHFUL, context="Page cache\nEviction") == {"heading_invented"}
+
+
+def test_a_line_of_the_raw_text_that_equals_its_heading_stays() -> None:
+    head = "Eviction\n\n"
+    assert codes(head + FAITHFUL, head + RAW, context="Page cache\nEviction") == set()
+
+
+def test_a_last_sentence_that_was_merged_is_no_lost_end() -> None:
+    raw = (
+        "Attributions are made for the first 50 words of the generated summary, as later ones repeat themselves. "
+        "This means that for each text we obtain 50 different saliency maps, each one supposed to represent the "
+        "relevance of the input for a specific generated word in the summary."
+    )
+    rewrite = (
+        "Attributions cover the first 50 words of the generated summary, as later ones repeat themselves, so each "
+        "text has 50 saliency maps, one per word."
+    )
+    assert codes(rewrite, raw) == set()

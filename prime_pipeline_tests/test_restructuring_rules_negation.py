@@ -112,3 +112,11 @@ def test_a_paraphrase_passes(old: str, new: str) -> None:
 def test_between_two_texts(raw: str, rewrite: str, code: str) -> None:
     """An empty code: it passes."""
     assert codes(rewrite, raw) == ({code} if code else set())
+
+
+def test_high_costs_explain_what_is_not_done() -> None:
+    raw = "Due to the high cost of pre-training the BERT model, we directly adopt parameters from Google."
+    rewrite = "The BERT model is not pre-trained anew, owing to cost: parameters from Google are adopted."
+    assert codes(rewrite, raw) == set()
+    contrary = "The BERT model does not adopt parameters from Google, owing to the cost of pre-training."
+    assert codes(contrary, raw) == {"negation_added"}

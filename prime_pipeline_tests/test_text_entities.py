@@ -53,3 +53,15 @@ def test_spacy_adds_names_to_those_of_the_rules() -> None:
     found = finder.find("Angela Merkel visited Paris. We use word2vec.")
     assert {"Angela Merkel", "Paris", "word2vec"} <= set(found)
     assert found == finder.find("Angela Merkel visited Paris. We use word2vec.")
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Following Keller et al., inputs are cut.", ["Keller"]),
+        ("Unlike Marian, it is slow.", ["Marian"]),
+        ("Following the others, it stops.", []),
+    ],
+)
+def test_a_word_in_front_of_a_name_is_no_part_of_it(text: str, names: list[str]) -> None:
+    assert RuleEntityFinder().find(text) == names

@@ -86,3 +86,17 @@ def test_separators_change_no_value(number: int) -> None:
     assert (
         [q.value for q in quantities(f"{number:,}")] == [q.value for q in quantities(str(number))] == [number]
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "unit"),
+    [
+        ("The contribution is twofold: an attack and a defence.", ""),
+        ("The goals of this work are three-fold.", ""),
+        ("Our motivation is twofold", ""),
+        ("Speed rises by a twofold margin.", "×"),
+        ("The cost is threefold that of before.", "×"),
+    ],
+)
+def test_a_fold_that_counts_what_follows_multiplies_nothing(text: str, unit: str) -> None:
+    assert [quantity.unit for quantity in quantities(text)] == [unit]

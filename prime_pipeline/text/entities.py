@@ -26,8 +26,34 @@ _AUTHORS: Final = re.compile(r" (?:et al\b|(?:and|&) [A-Z][a-z]+(?: {2}| [(\[]| 
 _GLUED: Final = re.compile(r"\d+[A-Z]*[A-Z][a-z]+|[a-z]{7,}[A-Z][a-z]+")
 """Not coined: a number or the long last word of a sentence, joined to the next sentence by an extraction."""
 _LEADING: Final = frozenset(
-    """following unlike like using given besides based inspired similar similarly according contrary including concerning
-    regarding considering compared building adopting extending motivated see cf adapting replicating combining""".split()
+    [
+        "following",
+        "unlike",
+        "like",
+        "using",
+        "given",
+        "besides",
+        "based",
+        "inspired",
+        "similar",
+        "similarly",
+        "according",
+        "contrary",
+        "including",
+        "concerning",
+        "regarding",
+        "considering",
+        "compared",
+        "building",
+        "adopting",
+        "extending",
+        "motivated",
+        "see",
+        "cf",
+        "adapting",
+        "replicating",
+        "combining",
+    ]
 )
 """Words that begin a sentence in front of a name and are no part of it, beside the stop words."""
 _OPENING: Final = re.compile(r"(?:[:;•*\"“‘'`(\[–—]|\d[.)]|[.!?][\"”')\]]*)\s*\Z|\A\s*\Z")

@@ -71,9 +71,6 @@ def _stray_passages(raw: Features, rewrite: Features, options: GateOptions) -> I
         if sentence.is_road_map or references(sentence.text):
             continue
         stems = {*content_stems(claim(sentence.text))} & sentence.stems
-        new = novelty(raw, sentence.text, options).stems
-        if is_paraphrase(new):
-            stems -= {*new}
         stray = stray_share(raw, stems)
         if len(stems) >= options.min_compared_stems and stray >= options.min_stray_share:
             yield sentence.text, stray

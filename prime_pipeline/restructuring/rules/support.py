@@ -24,6 +24,7 @@ _EPISTEMIC: Final = re.compile(
     re.IGNORECASE,
 )
 _FEW: Final = 3
+"""Words that may all be those of a paraphrase: more of them say something."""
 _MAX_PLACES: Final = 40
 """Sentences with one stem that are looked at; a word that stands in more of them tells nothing of the place."""
 
