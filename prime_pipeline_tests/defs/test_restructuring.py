@@ -401,7 +401,8 @@ def test_another_strategy_leaves_nothing_of_a_removed_document_either(
 ) -> None:
     endpoint.responds(faithful)
     run_refresh(defs, open_llm())
-    with pytest.raises(MethodChanged, match="llm:m/full-1"):  # the endpoint is gone, and nobody asked for extracts
+    # The endpoint is gone, and nobody asked for extracts.
+    with pytest.raises(MethodChanged, match="llm:m/full-1"):
         run_refresh(defs, open_full())
     extractive = open_full(restructuring={"method": "extractive"})
     run_refresh(defs, extractive)
