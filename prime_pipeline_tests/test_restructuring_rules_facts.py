@@ -134,3 +134,51 @@ def test_people_may_be_called_by_what_they_do() -> None:
     assert codes("Yorùbá, spoken in Nigeria and Benin, is a language of 40 million users.", raw) == {
         "unit_changed"
     }
+
+
+@pytest.mark.parametrize(
+    ("raw", "rewrite", "wrong"),
+    [
+        ("Decoding takes 5 seconds per sentence.", "It decodes at 5 seconds per sentence.", "per token"),
+        (
+            "We mask 15% of all tokens at random.",
+            "At random, 15 percent of all tokens are masked.",
+            "characters",
+        ),
+        ("The corpus has millions of tokens.", "Millions of tokens make up the corpus.", "sentences"),
+        ("It was used for over a year.", "It has been in use for over a year.", "a month"),
+        ("Tokens longer than 64 characters go.", "Tokens of 64 or more characters go.", "words"),
+    ],
+)
+def test_what_is_measured_stays(raw: str, rewrite: str, wrong: str) -> None:
+    right = {"per token": "per sentence", "sentences": "tokens", "a month": "a year", "words": "characters"}
+    assert codes(rewrite, raw) == set()
+    assert "unit_changed" in codes(rewrite.replace(right.get(wrong, "tokens"), wrong), raw)
+
+
+@pytest.mark.parametrize(
+    ("raw", "rewrite"),
+    [
+        ("The average length is 73.20NG has 18,846 articles.", "The average length is 73. 20NG has 18846 articles."),
+        ("We index a 5.48GB Wikipedia dump.", "A Wikipedia dump of 5.48 GB is indexed."),
+        ("It has $\\sim$6,000 annotated tweets.", "It has about 6,000 annotated tweets."),
+        ("This cuts errors 1.7-2.9 times.", "This cuts errors by a factor of 1.7 to 2.9."),
+        ("RoBERTa is new. RoBoERTa masks anew in every epoch.", "RoBERTa, which is new, masks anew in every epoch."),
+        ("The peak is at the 8th of November.", "The peak is in November, on day eight."),
+        ("We rented 100 dialogues of users.", "Users gave 100 conversations, which were rented."),
+    ],
+)  # fmt: skip
+def test_another_spelling_is_no_other_fact(raw: str, rewrite: str) -> None:
+    found = codes(rewrite, raw)
+    assert not {code for code in found if code.startswith(("number_", "unit_", "acronym_", "entity_missing"))}
+
+
+def test_a_version_keeps_no_other_number() -> None:
+    raw = "Inspired by Software 2.0, they were controversial two years ago in the industry."
+    assert (
+        codes("Two years ago in the industry they were controversial, inspired by Software 2.0.", raw)
+        == set()
+    )
+    assert "number_missing" in codes(
+        "First in the industry they were controversial, inspired by Software 2.0.", raw
+    )

@@ -120,3 +120,18 @@ def test_high_costs_explain_what_is_not_done() -> None:
     assert codes(rewrite, raw) == set()
     contrary = "The BERT model does not adopt parameters from Google, owing to the cost of pre-training."
     assert codes(contrary, raw) == {"negation_added"}
+
+
+def test_an_added_failure_is_a_negation() -> None:
+    raw = "The model will adapt to different masking strategies."
+    assert codes("To different masking strategies the model adapts.", raw) == set()
+    assert "negation_added" in codes("The model fails to adapt to different masking strategies.", raw)
+
+
+def test_success_or_failure_means_both() -> None:
+    raw = "Success or failure of the product depends on engineers who iterate quickly."
+    assert codes("Success of the product depends on engineers who iterate quickly.", raw) == set()
+    assert "negation_missing" in codes(
+        "The product depends on engineers who iterate quickly.",
+        "The failure of the product depends on engineers who iterate quickly.",
+    )

@@ -27,7 +27,11 @@ def test_names_by_rule(text: str, names: list[str]) -> None:
 
 
 def test_coined_words() -> None:
-    assert [word for word in ["YouTube", "word2vec", "Berlin", "12Hidden", "corpus"] if is_coined(word)] == [
+    assert [
+        word
+        for word in ["YouTube", "word2vec", "Berlin", "12Hidden", "8th", "50ms", "corpus"]
+        if is_coined(word)
+    ] == [
         "YouTube",
         "word2vec",
     ]

@@ -25,7 +25,7 @@ from prime_pipeline.storage.fingerprint import fingerprint
 from prime_pipeline.text.entities import EntityFinder
 from prime_pipeline.text.protected import Protected
 
-GATE_VERSION: Final = 4
+GATE_VERSION: Final = 5
 """Raised whenever a rule finds something else than before, so that stored verdicts are not taken for new ones."""
 
 

@@ -23,8 +23,10 @@ _CHUNK_CHARACTERS: Final = 50_000
 _TOKEN: Final = re.compile(r"[^\W_][\w'’]*(?:[-/&.][^\W_][\w'’]*)*")
 _COINED: Final = re.compile(r"[a-z]+[A-Z]|[A-Z][a-z]+[A-Z]|[A-Z]{2,}[a-z]{2,}|[A-Za-z]{2,}\d|\d[A-Za-z]{2,}")
 _AUTHORS: Final = re.compile(r" (?:et al\b|(?:and|&) [A-Z][a-z]+(?: {2}| [(\[]| BIBREF))")
-_GLUED: Final = re.compile(r"\d+[A-Z]*[A-Z][a-z]+|[a-z]{7,}[A-Z][a-z]+")
-"""Not coined: a number or the long last word of a sentence, joined to the next sentence by an extraction."""
+_GLUED: Final = re.compile(
+    r"\d+[A-Z]*[A-Z][a-z]+|[a-z]{7,}[A-Z][a-z]+|\d+(?:st|nd|rd|th|ms|[kKMGT]B|[kMG]?Hz|[kcm]m|kg|hrs?|mins?|secs?)"
+)
+"""Not coined: an ordinal or a number with its unit, a number or the long last word of a sentence, joined to the next sentence by an extraction."""
 _LEADING: Final = frozenset(
     [
         "following",
@@ -77,7 +79,7 @@ class RuleEntityFinder:
     says``), is coined, or begins a citation (``Keller et al.``). Time is linear in the length of the text.
     """
 
-    name = "rule-3"
+    name = "rule-4"
 
     def find(self, text: str) -> list[str]:
         """See :class:`EntityFinder`."""

@@ -37,7 +37,7 @@ _WEAK: Final = re.compile(
     |independent\w*|irrespective|regardless|unless|impossib\w+|blind|cease\w*|stop(?:s|ped)?|negative\w*|zero|los(?:e|es|t|s|ing)|eliminat\w+|remov\w+|free
     |otherwise|else|struggl\w*|left\ out|leav(?:e|es|ing)\ out|rare|wrong\w*|false\w*|incorrect\w*|errone\w+|mis(?:match|align|class|label|lead)\w*|far\ from|at\ most|nonexistent
     |disjoint|devoid|bypass\w*|obviat\w+|circumvent\w*|sidestep\w*|dispens(?:e|es|ed|ing)|eschew\w*|suppress\w*|spar(?:e|es|ed|ing)|in\ place\ of|in\ lieu\ of|substitut\w+|no\ longer|forgo\w*|refrain\w*|violat\w+|differ(?:s|ed|ing)?|flaw\w*|worse|opposed
-    |un(?!der|til|it|iq|iv|ifo|ify|ifi|igr|ion|less|like|able|ravel)[a-z]{4,}|non-?[a-z]{3,}
+    |un(?!der|til|it|iq|iv|ifo|ify|ifi|igr|ion|less|like\b|able|ravel)[a-z]{4,}|non-?[a-z]{3,}
     |in(?:adequate|accurate|correct|complete|consistent|effective|efficient|visible|valid|distinguishable|feasible|comparable|appropriate|sensitive|frequent|flexible|significant|convenient|capable)\w*
     |im(?:perfect|precise|practical|plausible|possible|balanced)\w*|ir(?:relevant|regular)\w*|dis(?:agree|similar|able|connect|continu|joint|advantage|allow|card)\w*
     |(?!regard|neverthe|nonethe|unless|less)[a-z]{4,}less
@@ -46,6 +46,10 @@ _WEAK: Final = re.compile(
 )
 _VERB: Final = re.compile(
     r"\b(?:fail(?:s|ed|ing|ure)?|lack(?:s|ed|ing)?|unable|avoid(?:s|ed|ing)?|prevent(?:s|ed|ing)?)\b",
+    re.IGNORECASE,
+)
+_OTHER_CASE: Final = re.compile(
+    r"\b(?:success\w*|succeeds?|pass(?:es)?|presence|existence|availability)(?: and | or |/)(?:the )?\Z",
     re.IGNORECASE,
 )
 _PREFIXED: Final = re.compile(
@@ -84,7 +88,7 @@ def negation_cues(text: str) -> list[NegationCue]:
     """
     text = _IDIOM.sub(lambda found: " " * len(found[0]), text)
     strong = [_cue(found, _strength(text, found)) for found in _STRONG.finditer(text)]
-    verbs = [_cue(found, "verb") for found in _VERB.finditer(text)]
+    verbs = [_cue(found, "hint" if _is_outcome(text, found) else "verb") for found in _VERB.finditer(text)]
     weak = [_cue(found, "weak") for found in _WEAK.finditer(text)]
     hints = [_cue(found, "hint") for found in _HINT.finditer(text)]
     prefixed = [_cue(found, "prefix") for found in _PREFIXED.finditer(text)]
@@ -109,6 +113,11 @@ def _is_one_of_two(text: str, found: re.Match[str]) -> bool:
     return found[0].lower() == "without" and text[
         max(0, found.start() - 12) : found.start()
     ].rstrip().lower().endswith(("with and", "with or"))
+
+
+def _is_outcome(text: str, found: re.Match[str]) -> bool:
+    """Whether a ``success or failure`` says that both cases are meant."""
+    return bool(_OTHER_CASE.search(text, max(0, found.start() - 24), found.start()))
 
 
 def _is_second_half(text: str, found: re.Match[str]) -> bool:

@@ -135,7 +135,10 @@ _SUMMARY: Final = re.compile(
     r" (?:is|are|was|were) (?:therefore |thus |hence )?(?P<count>(?:two|three|four|five)-?fold)(?=\s?(?:[:.,;–—]|\Z))",
     re.IGNORECASE,
 )
-_MONEY: Final = re.compile(r"(?P<currency>US\$|[$€£¥])\s?\Z")
+_MONEY: Final = re.compile(r"(?<![\w}])(?P<currency>US\$|[$€£¥])\s?\Z")
+_CLOSED_MATH: Final = re.compile(r"\$\s?\\[a-z]+\s?\$\s?\Z")
+"""``$\\sim$`` in front of a number, whose last sign is no currency."""
+_OR_MORE: Final = re.compile(r" (?:or|and) (?:more|fewer|less|so|above|over)\b")
 _CARRIED: Final = re.compile(r"[\s$]*(?:-|–|to|and|or|,|/|vs\.?|versus|±|,? ?and)[\s$]*", re.IGNORECASE)
 _UNIT_WORD: Final = re.compile(r"[\s$}-]{0,3}([^\W\d_µ]{1,14}|µs|μs|°C|°)(?![^\W_])")
 _GLUED_WORD: Final = re.compile(r"[A-Z][a-z]+(?![^\W_])")
@@ -209,6 +212,7 @@ _COUNTED: Final = frozenset(
             "paper",
             "book",
             "dialogue",
+            "conversation",
             "utterance",
             "turn",
             "layer",
@@ -302,6 +306,11 @@ def quantities(text: str) -> list[Quantity]:
     return found
 
 
+def counted_in(text: str, offset: int) -> frozenset[str]:
+    """The stems of commonly counted nouns among the words at an offset, up to a preposition, a verb or a mark."""
+    return _COUNTED.intersection(_phrase(text, offset))
+
+
 def without_summary_counts(text: str) -> str:
     """The text without clauses that only tell how many things follow (``The goal is twofold``)."""
     return _SUMMARY.sub("", text)
@@ -372,7 +381,9 @@ def _unit(text: str, match: re.Match[str]) -> str:
         return "pp" if found["points"] else "‰" if found["mille"] else "%"
     if match["fold"] or (match["digits"] and _TIMES.match(text, end)):
         return "×"
-    before = _MONEY.search(text[max(0, match.start() - 4) : match.start()])
+    before = _MONEY.search(text, max(0, match.start() - 5), match.start())
+    if _CLOSED_MATH.search(text, max(0, match.start() - 20), match.start()):
+        before = None
     if (
         before
         and text[end : end + 12].count("$") == 0
@@ -453,6 +464,8 @@ def _phrase(text: str, end: int) -> tuple[str, ...]:
 
 
 def _following_words(text: str, end: int) -> Iterator[str]:
+    if skipped := _OR_MORE.match(text, end):
+        end = skipped.end()
     for _ in range(4):
         found = _FOLLOWING.match(text, end)
         if found is None or not found[1][0].isalpha() or found[1].lower() in _PHRASE_ENDS:

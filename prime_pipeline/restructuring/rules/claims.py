@@ -13,6 +13,7 @@ from prime_pipeline.records import Finding
 from prime_pipeline.restructuring.judge import SentenceSimilarity
 from prime_pipeline.restructuring.rules.features import Features
 from prime_pipeline.restructuring.rules.options import GateOptions
+from prime_pipeline.restructuring.rules.paraphrase import PARAPHRASE_STEMS
 from prime_pipeline.restructuring.rules.support import claim, is_paraphrase, novelty, stray_share
 from prime_pipeline.text.references import references
 from prime_pipeline.text.stems import content_stems
@@ -65,14 +66,15 @@ def unlike(
 def _stray_passages(raw: Features, rewrite: Features, options: GateOptions) -> Iterator[tuple[str, float]]:
     """Sentences whose words no place of the raw text has, with their share of such words.
 
-    What points at a table or a section is like nothing, and no claim.
+    What points at a table or a section is like nothing, and no claim; nor is ``Several problems exist``.
     """
     for sentence in rewrite.sentences:
         if sentence.is_road_map or references(sentence.text):
             continue
         stems = {*content_stems(claim(sentence.text))} & sentence.stems
         stray = stray_share(raw, stems)
-        if len(stems) >= options.min_compared_stems and stray >= options.min_stray_share:
+        says_something = len(stems - PARAPHRASE_STEMS) > 1
+        if says_something and len(stems) >= options.min_compared_stems and stray >= options.min_stray_share:
             yield sentence.text, stray
 
 

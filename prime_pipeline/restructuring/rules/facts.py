@@ -19,7 +19,7 @@ from prime_pipeline.restructuring.rules.healing import FactKind, healing_sources
 from prime_pipeline.restructuring.rules.options import GateOptions
 from prime_pipeline.text.acronyms import acronyms, is_spelled_out
 from prime_pipeline.text.entities import is_coined
-from prime_pipeline.text.quantities import UNITS, Quantity
+from prime_pipeline.text.quantities import UNITS, Quantity, counted_in
 from prime_pipeline.text.stems import stem
 from prime_pipeline.text.stop_words import STOP_WORDS
 
@@ -97,6 +97,23 @@ _TWO_THINGS: Final = frozenset({"both", "other", "latter", "respectively", "pair
 _REST: Final = frozenset({"rest", "remaining", "remainder", "others", "other"})
 """Words that tell of a part without its number."""
 _PEOPLE: Final = frozenset(map(stem, ["people", "person", "persons", "human", "individual"]))
+_SAME_THINGS: Final = [
+    frozenset(map(stem, nouns.split()))
+    for nouns in (
+        "example instance sample record",
+        "annotator judge worker",
+        "participant subject",
+        "dialogue conversation",
+        "label class category",
+        "document article paper page",
+        "post tweet message comment",
+        "unit dimension neuron",
+        "corpus dataset",
+        "query question",
+        "step iteration",
+    )
+]
+"""Counted nouns that faithful rewrites put in each other's place."""
 _DOERS: Final = {
     stem(noun): frozenset(map(stem, verbs.split()))
     for noun, verbs in {
@@ -130,6 +147,15 @@ _SYMBOL: Final = r"[kmMGTnµμ]?(?:s|J|W|Wh|B|Hz|m|g|V|A)"
 _RATE: Final = re.compile(
     rf"(?<![\w/])(?P<per>{_SYMBOL})/(?P<what>[^\W\d_]+)|(?P<name>[^\W\d_]{{3,30}}) \((?P<in>{_SYMBOL})\)"
 )
+_GLUED_NUMBER: Final = re.compile(r"(?<![\w.,])(\d{1,9})\.(?=\d+[A-Z])")
+_NAMED: Final = re.compile(r"\b[A-Z][\w+]*[ -]\Z")
+_SCALE: Final = re.compile(r"\b(hundreds|thousands|millions|billions) of\b", re.IGNORECASE)
+_ONE_UNIT: Final = re.compile(r"\ba (minute|day|week|month|year)\b", re.IGNORECASE)
+_OF_WHOLE: Final = re.compile(
+    r"(?:\s?\\?%|[ -]per ?cent|[ -]?[^\W\d_]{1,14})\s(?:of|per)\b(?: all| the| its| our| their)*"
+)
+_MIN_SPELLED: Final = 6
+"""Letters of a name from which one letter more or less is a slip of the pen."""
 _COMPOUND_TAIL: Final = re.compile(r"-([^\W\d_]+)")
 _UNIT_WINDOW: Final = 60
 """Characters on either side of a raw number in which its unit may stand."""
@@ -140,14 +166,15 @@ _UNIT_WINDOW: Final = 60
 
 def numbers_missing(raw: Features, rewrite: Features, _: GateOptions) -> list[Finding]:
     """Every number comes back, as a value; small numbers in words only if they count something definite."""
-    kept = _values(tuple(q for q in rewrite.quantities if q.form != "ordinal"))
+    every = tuple(q for q in rewrite.quantities if q.form != "ordinal")
+    named, kept = _values(every), _values(tuple(q for q in every if not _is_version(rewrite, q)))
     if _TWO_THINGS.intersection(rewrite.words):
         kept.add(Decimal(2))
     lost: dict[Decimal, Quantity] = {}
     for quantity in raw.bare_quantities:
         if (
             _is_fact(raw, quantity)
-            and not kept.intersection(_readings(quantity))
+            and not (named if _is_version(raw, quantity) else kept).intersection(_readings(quantity))
             and not _is_single(quantity, rewrite)
         ):
             lost.setdefault(quantity.value, quantity)
@@ -160,6 +187,7 @@ def numbers_invented(raw: Features, rewrite: Features, _: GateOptions) -> list[F
     known = (
         _complements(raw)
         | _values(raw.quantities + (raw.context.quantities if raw.context else ()))
+        | _before_glued_names(raw)
         | {Decimal(1)}
     )
     counted = {(word, q.value) for q in raw.quantities for word in q.phrase[-1:]}
@@ -233,6 +261,17 @@ def _complements(raw: Features) -> set[Decimal]:
     return {(100 - q.value).normalize() for q in raw.quantities if q.unit == "%" and 0 < q.value < 100}
 
 
+def _before_glued_names(raw: Features) -> set[Decimal]:
+    """Numbers that end a sentence to which the next one is joined, and that begins with a digit: ``73.20NG``."""
+    return {Decimal(found[1]) for found in _GLUED_NUMBER.finditer(raw.prose)}
+
+
+def _is_version(features: Features, quantity: Quantity) -> bool:
+    """Whether it is the version of something named (``Python 3.0``), which is no other place's 3."""
+    shown = features.prose[quantity.start : quantity.end]
+    return shown.endswith(".0") and bool(_NAMED.search(features.prose[: quantity.start][-40:]))
+
+
 def _is_fact(raw: Features, quantity: Quantity) -> bool:
     if quantity.form == "ordinal":
         return False
@@ -302,7 +341,12 @@ def units(raw: Features, rewrite: Features, _: GateOptions) -> list[Finding]:
         olds, news = every[:_MAX_ALIKE], after.get(value, [])[:_MAX_ALIKE]
         if news:
             findings += [*_unit_findings(raw, olds, rewrite, news)]
-    return [*findings, *_rate_findings(raw, rewrite)]
+    return [
+        *findings,
+        *_rate_findings(raw, rewrite),
+        *_scale_findings(raw, rewrite),
+        *_one_unit_findings(raw, rewrite),
+    ]
 
 
 def _unit_findings(
@@ -338,6 +382,31 @@ def _rate_findings(raw: Features, rewrite: Features) -> Iterator[Finding]:
             yield Finding("unit_changed", f"{what} in {unit}")
 
 
+def _scale_findings(raw: Features, rewrite: Features) -> Iterator[Finding]:
+    """``millions of tokens`` do not become millions of something else that is commonly counted."""
+    before: dict[str, list[frozenset[str]]] = {}
+    for scale, nouns in _scales(raw.prose):
+        before.setdefault(scale, []).append(nouns)
+    for scale, nouns in _scales(rewrite.prose):
+        olds = before.get(scale, [])
+        if nouns and olds and all(old and not old & nouns for old in olds):
+            yield Finding("unit_changed", f"{scale} of {min(nouns)}")
+
+
+def _one_unit_findings(raw: Features, rewrite: Features) -> Iterator[Finding]:
+    """``over a year`` does not become a month of which the raw text says nothing."""
+    before = {UNITS[found[1].lower()] for found in _ONE_UNIT.finditer(raw.prose)}
+    known = {UNITS[word] for word in raw.words if word in UNITS} | {q.unit for q in raw.quantities}
+    for found in _ONE_UNIT.finditer(rewrite.prose):
+        if before and UNITS[found[1].lower()] not in known:
+            yield Finding("unit_changed", found[0])
+
+
+def _scales(text: str) -> Iterator[tuple[str, frozenset[str]]]:
+    for found in _SCALE.finditer(text):
+        yield found[1].lower(), counted_in(text, found.end())
+
+
 def _rates(text: str) -> Iterator[tuple[str, str]]:
     for found in _RATE.finditer(text):
         yield found["per"] or found["in"], (found["what"] or found["name"]).lower()
@@ -347,17 +416,35 @@ def _wrong_unit(raw: Features, olds: list[Quantity], rewrite: Features, new: Qua
     """The unit or the noun that the raw text never has beside this number; empty if there is none."""
     if new.unit:
         known = any(q.unit == new.unit or _names_unit(raw, q, new.unit) for q in olds)
-        return "" if known or (new.unit == "×" and new.form == "word") else new.unit
+        unknown = not known and not (new.unit == "×" and new.form == "word")
+        return new.unit if unknown else _wrong_whole(raw, olds, rewrite, new)
     if _is_summary(raw, new) or _is_joined(raw, rewrite, new):
         return ""
     near = {stem for q in olds for stem in raw.around(q.start - _UNIT_WINDOW, q.end + _UNIT_WINDOW)}
     if new.counted and any(_does(q, new.counted, near) for q in olds):
         return ""
-    if new.counted and not near.intersection(new.counted):
-        return min(new.counted)
-    if new.counted and all(q.counted and not q.counted & new.counted for q in olds):
+    if new.counted and all(q.counted and not _alike(q.counted, new.counted) for q in olds):
         return min(new.counted)
     return ""
+
+
+def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
+    """Whether two sets of counted nouns have one in common, or two by which the same things may be called."""
+    return bool(one & other) or any(one & nouns and other & nouns for nouns in _SAME_THINGS)
+
+
+def _wrong_whole(raw: Features, olds: list[Quantity], rewrite: Features, new: Quantity) -> str:
+    """What a share is of, or a measure is per, if each raw place says something else: ``5 s per token``, ``5 % of words``."""
+    whole = _whole(rewrite, new)
+    every = [_whole(raw, old) for old in olds]
+    near = {stem for q in olds for stem in raw.around(q.start - _UNIT_WINDOW, q.end + _UNIT_WINDOW)}
+    return min(whole) if whole and all(every) and not near & whole else ""
+
+
+def _whole(features: Features, quantity: Quantity) -> frozenset[str]:
+    """The stems of the commonly counted nouns behind the unit and ``of`` or ``per``."""
+    found = _OF_WHOLE.match(features.prose, quantity.end)
+    return counted_in(features.prose, found.end()) if found else frozenset()
 
 
 def _does(old: Quantity, counted: frozenset[str], near: set[str]) -> bool:
@@ -382,7 +469,7 @@ def _names_unit(features: Features, quantity: Quantity, unit: str) -> bool:
     if unit in {"%", "pp"}:
         return ("%" in near and unit == "%") or ("percentage" in near and unit == "pp") or ("percent" in near and unit == "%" and "point" not in near)  # fmt: skip
     if unit == "×":
-        return bool(re.search(r"times|fold|×|\bx\b", near))
+        return bool(re.search(r"times|fold|factor|×|\bx\b", near))
     return any(UNITS.get(word) == unit for word in re.findall(r"[^\W\d_]+", near)) or unit in near.split()
 
 
@@ -421,6 +508,8 @@ def _has_acronym(features: Features, acronym: str) -> bool:
     parts = [part.lower() for part in _PART.findall(acronym)]
     if acronym.lower() in features.vocabulary or acronym.lower().rstrip("s") in features.vocabulary:
         return True
+    if re.search(rf"\d{re.escape(acronym)}(?![^\W_])", features.known_prose):  # 5.48GB
+        return True
     if len(parts) > 1 or len(acronym) == 2:  # Q&A, U.S.
         return bool(re.search(rf"(?<![^\W_]){'.?'.join(map(re.escape, acronym))}", features.known_prose))
     return False
@@ -456,7 +545,7 @@ def _abbreviates_raw(raw: Features, rewrite: Features, acronym: str) -> bool:
 def names_missing(raw: Features, rewrite: Features, options: GateOptions) -> list[Finding]:
     """Coined names come back all, other names for the most part: compression turns some into common nouns."""
     lost = [name for name in raw.names if not _has_name(rewrite, name)]
-    coined = [name for name in lost if any(is_coined(part) and not _has_part(rewrite, part) for part in _compound(name))]  # fmt: skip
+    coined = [name for name in lost if any(is_coined(part) and not _has_part(rewrite, part) and not _is_misspelled_name(raw, rewrite, part) for part in _compound(name))]  # fmt: skip
     too_many = len(lost) > 1 and len(lost) > (1 - options.min_names_kept) * len(raw.names)
     places = [_place_of(raw, name) for name in (lost if too_many else coined)]
     return _missing("entity_missing", raw, rewrite, places, "name")
@@ -470,6 +559,17 @@ def names_invented(raw: Features, rewrite: Features, _: GateOptions) -> list[Fin
         if parts and not _spells_out(raw, name) and not all(acronyms(part) for part in parts):
             findings.append(Finding("entity_invented", name))
     return findings
+
+
+def _is_misspelled_name(raw: Features, rewrite: Features, part: str) -> bool:
+    """Whether it is another name of the raw text with a letter too much or too few, which the rewrite has."""
+    if len(part) < _MIN_SPELLED or part[-1].isdigit() or raw.words.count(part.lower()) > 1:
+        return False
+    others = [other for name in raw.names for other in _compound(name) if other != part]
+    return any(
+        is_coined(other) and abs(len(other) - len(part)) == 1 and _has_part(rewrite, other)
+        for other in get_close_matches(part, others[:_MAX_COMPARED], 2, 0.92)
+    )
 
 
 def _is_known_name(raw: Features, part: str) -> bool:

@@ -115,15 +115,16 @@ def stems_around(features: Features, start: int, end: int) -> frozenset[str]:
 def _lost_its_negation(raw: Features, rewrite: Features, start: int) -> bool:
     """Whether the sentence at an offset negates something, and the one like it in the rewrite does not."""
     sentence = raw.sentence_at(start)
-    if sentence is None or not _cues_in(raw, sentence.start, sentence.end, {"strong"}):
+    if sentence is None or not cues_in(raw, sentence.start, sentence.end, {"strong"}):
         return False
     alike = max(rewrite.sentences, key=lambda s: len(s.stems & sentence.stems), default=None)
     if alike is None or len(alike.stems & sentence.stems) < _MIN_SENTENCE_OVERLAP * len(sentence.stems):
         return False
-    return not _cues_in(rewrite, alike.start, alike.end, {"strong", "verb", "weak"})
+    return not cues_in(rewrite, alike.start, alike.end, {"strong", "verb", "weak"})
 
 
-def _cues_in(features: Features, start: int, end: int, strengths: set[str]) -> bool:
+def cues_in(features: Features, start: int, end: int, strengths: set[str]) -> bool:
+    """Whether a negation cue of one of the strengths stands between two offsets."""
     first = bisect_left(features.cues, start, key=lambda cue: cue.start)
     last = bisect_left(features.cues, end, key=lambda cue: cue.start)
     return any(cue.strength in strengths for cue in features.cues[first:last])

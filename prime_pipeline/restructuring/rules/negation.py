@@ -16,6 +16,7 @@ from typing import Final
 
 from prime_pipeline.records import Finding
 from prime_pipeline.restructuring.rules.features import Features, Sentence
+from prime_pipeline.restructuring.rules.healing import cues_in
 from prime_pipeline.restructuring.rules.options import GateOptions
 from prime_pipeline.text.negations import NegationCue
 from prime_pipeline.text.stems import stem
@@ -44,6 +45,8 @@ _MIN_REWORDED: Final = 3
 """Stems around a weak cue that it has in common with a lost ``fails``, which many words can stand for."""
 _MIN_IN_PLACE: Final = 3
 """Stems in common of two places where one word stands, with a negating prefix and without one."""
+_MIN_BARE: Final = 5
+"""Letters of a word behind its negating prefix."""
 _MIN_LIKENESS: Final = 0.5
 _MIN_MIXED_LIKENESS: Final = 0.7
 
@@ -100,10 +103,22 @@ def _added(
         yield Finding("negation_added", f"{bare!r} became {word!r}")
     told = _contexts(raw.context) if raw.context else []
     known = [*before, *(context for context in told if context.cue.strength in {"strong", "verb"})]
-    unanswered, free = _matched(after, known, raw, ("strong",))
+    unanswered, free = _matched(after, known, raw, ("strong", "verb"))
     for context in unanswered:
-        if context.sentence and not _is_explained(context, free):
+        explained = (
+            _is_explained(context, free) if context.cue.strength == "strong" else not _is_plain(context, raw)
+        )
+        if context.sentence and not explained:
             yield Finding("negation_added", f"{context.cue.word!r} in {context.sentence.text[:100]!r}")
+
+
+def _is_plain(context: _Context, raw: Features) -> bool:
+    """Whether the raw text says, amid no negation however weak, all that ``fails to`` negates."""
+    return len(context.object) > 1 and any(
+        sentence.stems >= context.object
+        and not cues_in(raw, sentence.start, sentence.end, {"strong", "verb", "weak"})
+        for sentence in raw.sentences
+    )
 
 
 def _bared(
@@ -117,16 +132,19 @@ def _bared(
         if (
             cue.strength in {"strong", "hint"}
             or not _has_prefix(cue)
-            or len(bare) < 4
+            or len(full) < _MIN_BARE
             or stem(cue.word) in other.stems
         ):
             continue
-        if bare not in other.stems or bare in one.stems or bare in negated:
-            continue
-        if not any(word[:5] == full[:5] and stem(word) == bare for word in other.vocabulary):
+        if bare not in other.stems or bare in negated or _has_word(one, full) or not _has_word(other, full):
             continue
         if cue.word not in written:  # in some texts it is divided, as at the end of a line
             yield cue.word, bare
+
+
+def _has_word(features: Features, bare: str) -> bool:
+    """Whether a text has the word or another form of it; a stem alone is that of ``like`` and of ``likely``."""
+    return any(word[:5] == bare[:5] and stem(word) == stem(bare) for word in features.vocabulary)
 
 
 def _bared_in_place(

@@ -222,8 +222,8 @@ def _is_exchange(
     old_1: frozenset[str], old_2: frozenset[str], new_1: frozenset[str], new_2: frozenset[str]
 ) -> bool:
     crossed_1, crossed_2 = (old_1 - old_2) & (new_2 - new_1), (old_2 - old_1) & (new_1 - new_2)
-    straight = len((old_1 - old_2) & (new_1 - new_2)) + len((old_2 - old_1) & (new_2 - new_1))
-    return bool(crossed_1 and crossed_2) and len(crossed_1) + len(crossed_2) > straight
+    straight = (old_1 - old_2) & (new_1 - new_2) or (old_2 - old_1) & (new_2 - new_1)
+    return bool(crossed_1 and crossed_2 and not straight)
 
 
 def _number_places(features: Features, names: tuple[str, ...], *, look_back: bool) -> dict[str, _Place]:
