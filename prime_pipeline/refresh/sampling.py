@@ -6,13 +6,14 @@ import hashlib
 import heapq
 import uuid
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 
 from prime_pipeline.llm.budget import Prices
 from prime_pipeline.progress import Progress, silent
 from prime_pipeline.records import Document, Section, SectionOutcome, Spending, section_id
+from prime_pipeline.restructuring.restructurer import outcomes_in_order
 from prime_pipeline.restructuring.rewriting import Rewriter
 from prime_pipeline.restructuring.strategy import Strategy
 from prime_pipeline.storage.ledger import Ledger, LedgerLine, LedgerRun
@@ -96,11 +97,10 @@ def sample_sections(
         key=lambda pair: (pair[0].doc_id, pair[1].ordinal),
     )
     sampled = []
-    with ThreadPoolExecutor(n_workers) as pool:
-        outcomes = pool.map(lambda pair: rewriter.rewrite(*pair), pairs)
-        for (document, section), outcome in zip(pairs, outcomes, strict=True):
-            sampled.append(_sampled(document, section, outcome, rewriter, count_tokens))
-            progress("sample", len(sampled), len(pairs))
+    outcomes = outcomes_in_order([partial(rewriter.rewrite, *pair) for pair in pairs], n_workers)
+    for (document, section), outcome in zip(pairs, outcomes, strict=True):
+        sampled.append(_sampled(document, section, outcome, rewriter, count_tokens))
+        progress("sample", len(sampled), len(pairs))
     return Sample(tuple(sampled))
 
 

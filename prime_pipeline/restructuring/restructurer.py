@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
 from typing import Protocol
 
@@ -23,6 +23,9 @@ Task = Callable[[], SectionOutcome]
 _WINDOW_PER_WORKER = 32
 """Sections (and ends of documents) under way for each worker. So many may be finished while the first one hangs, before
 the order makes workers wait."""
+
+
+_WAKE_S = 0.5
 
 
 class Restructurer(Protocol):
@@ -120,6 +123,13 @@ def restructure_all(
             progress("restructuring", n_sections, None)
 
 
+def outcomes_in_order(tasks: Iterable[Task], n_workers: int) -> Generator[SectionOutcome]:
+    """The outcomes of tasks in their order, several at once; ends early as :func:`restructure_all` does."""
+    for outcome in _done(iter(tasks), n_workers):
+        if isinstance(outcome, SectionOutcome):
+            yield outcome
+
+
 def _steps(documents: Iterable[Document], restructurer: Restructurer) -> Iterator[Task | Document]:
     """The tasks of each document, and the document itself behind them."""
     for document in documents:
@@ -150,7 +160,12 @@ def _is_ready(step: Future[SectionOutcome] | Document) -> bool:
 
 
 def _result(step: Future[SectionOutcome] | Document) -> SectionOutcome | Document:
-    return step if isinstance(step, Document) else step.result()
+    if isinstance(step, Document):
+        return step
+    while not step.done():
+        # Not for ever: a signal that was handed to another thread is only seen by this one when it wakes.
+        wait([step], timeout=_WAKE_S)
+    return step.result()
 
 
 def _with_placeholders(raw: Protected, extract: str) -> str:
