@@ -309,11 +309,13 @@ def gc(
 ) -> None:
     """Remove builds and leftovers that nothing needs."""
     with _reporting(as_json) as console:
+        from prime_pipeline.indexes.builds import VARIANTS
+
         workspace = _opened({"home": home})
         workspace.builds("offline").served_id  # noqa: B018  raises before a home is made that is none
         kept = workspace.settings.index.keep_builds if keep is None else keep
         removed_builds = []
-        for variant in ("offline", "full"):
+        for variant in VARIANTS:
             with workspace.home.index_lock(variant):
                 removed_builds += workspace.builds(variant).collect_garbage(kept)
         with workspace.home.lock("documents"):

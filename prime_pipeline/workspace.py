@@ -6,7 +6,7 @@ The doors (command line, Dagster resources, servers) hold one of these and hand 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Any
 
 from prime_pipeline.corpus.scan import ScanReport
 from prime_pipeline.errors import DocumentNotRestructured, IndexCorrupt, MethodChanged, StoreUnavailable
-from prime_pipeline.indexes.builds import BuildPlan, Builds, read_manifest
+from prime_pipeline.indexes.builds import VARIANTS, BuildPlan, Builds, read_manifest
 from prime_pipeline.indexes.vectors import ExactVectors
 from prime_pipeline.llm.budget import Budget
 from prime_pipeline.llm.cached import CachedChat
@@ -222,10 +222,10 @@ class Workspace:
         """
         if self.settings.method == "extractive":
             return None
-        versions = [(e.doc_id, e.version) for e in self.documents_to_restructure() if e.version is not None]
+        entries = self.documents_to_restructure()
         with self.rewriter() as rewriter:
             sample = sample_sections(
-                lambda: self.store.load_all(versions),
+                lambda: self.store.load_entries(entries),
                 rewriter,
                 n_sections,
                 self.settings.llm.concurrency,
@@ -247,15 +247,14 @@ class Workspace:
             llm.concurrency,
         )
 
-    def estimate(self, entries: Iterable[CatalogueEntry]) -> Estimate | None:
+    def estimate(self, entries: Sequence[CatalogueEntry]) -> Estimate | None:
         """What restructuring documents would take; None where it costs nothing."""
         if self.settings.method == "extractive":
             return None
         with self.rewriter() as rewriter:
-            versions = [(entry.doc_id, entry.version) for entry in entries if entry.version is not None]
-            documents = self.store.load_all(versions)
+            documents = self.store.load_entries(entries)
             return estimate(
-                documents, len(versions), rewriter, self.replies, self._count_tokens, self.progress
+                documents, len(entries), rewriter, self.replies, self._count_tokens, self.progress
             )
 
     @contextmanager
@@ -357,7 +356,7 @@ class Workspace:
 
     def published_variants(self) -> list[str]:
         """The variants that are served, the one of the mode last; nothing of the full track in offline mode."""
-        wanted = ["offline", "full"] if self.settings.mode == "full" else ["offline"]
+        wanted = VARIANTS if self.settings.mode == "full" else VARIANTS[:1]
         return [variant for variant in wanted if self.builds(variant).live_path is not None]
 
     def evaluations(self) -> list[EvaluationReport]:

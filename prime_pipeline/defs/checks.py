@@ -8,14 +8,14 @@ import dagster as dg
 import numpy as np
 
 from prime_pipeline.defs.corpus_assets import corpus_scan, raw_corpus
-from prime_pipeline.defs.index_assets import VARIANTS, published_index_key
+from prime_pipeline.defs.index_assets import published_index_key
 from prime_pipeline.defs.report_assets import retrieval_runs
 from prime_pipeline.defs.restructuring_assets import restructuring
 from prime_pipeline.errors import PrimeError
-from prime_pipeline.indexes.builds import LEXICAL_FILE, METADATA_FILE, verify_build
+from prime_pipeline.indexes.builds import LEXICAL_FILE, METADATA_FILE, VARIANTS, verify_build
 from prime_pipeline.indexes.lexical import LexicalIndex
 from prime_pipeline.indexes.vectors import VectorIndex, check_vectors
-from prime_pipeline.refresh.restructuring import current_standing
+from prime_pipeline.refresh.restructuring import current_standing, standing_of
 from prime_pipeline.storage.metadata_file import MetadataFile
 from prime_pipeline.storage.seal import read_seal
 from prime_pipeline.workspace import Workspace
@@ -65,7 +65,7 @@ def sections_are_accounted_for(workspace: dg.ResourceParam[Workspace]) -> dg.Ass
         for section in outcome.sections
         if section.kind in _WITH_REASON and not section.findings
     ]
-    standing = current_standing(workspace.restructured)
+    standing = standing_of(outcomes.values(), workspace.restructured.word_counts())
     total = max(1, sum(standing.kinds.values()))
     return dg.AssetCheckResult(
         passed=not faults,

@@ -1,6 +1,7 @@
 """Assets of the corpus: the scan, the documents, and the sealed set of them."""
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import dagster as dg
 from pydantic import Field
@@ -79,11 +80,7 @@ def raw_documents(
     unknown = chosen - {entry.partition_key for entry in catalogue.values()}
     failed |= dict.fromkeys(sorted(unknown), "not in the catalogue: run a refresh")
     if failed:
-        raise dg.Failure(
-            f"{len(failed)} of {len(chosen)} documents failed: {', '.join(list(failed)[:5])}",
-            metadata={"failed": reasons_table(failed)},
-            allow_retries=False,
-        )
+        raise documents_failed(failed, len(chosen))
     yield from ()  # no output: each document has had its own event, and Dagster must not add a second one
 
 
@@ -130,6 +127,15 @@ def _scan_metadata(report: ScanReport) -> dict[str, dg.MetadataValue | int | flo
         "ignored files": dg.MetadataValue.json(dict(report.ignored)),
         "warnings": reasons_table(dict(report.warnings)),
     }
+
+
+def documents_failed(failed: Mapping[str, str], n_chosen: int, **metadata: Any) -> dg.Failure:
+    """How a partitioned step ends when some of its documents failed, with their reasons; the others keep their events."""
+    return dg.Failure(
+        f"{len(failed)} of {n_chosen} documents failed: {', '.join(list(failed)[:5])}",
+        metadata={"failed": reasons_table(failed), **metadata},
+        allow_retries=False,
+    )
 
 
 def reasons_table(failed: Mapping[str, str]) -> dg.MetadataValue:

@@ -8,8 +8,6 @@ from pydantic import Field
 from prime_pipeline.refresh.steps import BuildSteps, StepOutcome
 from prime_pipeline.workspace import Workspace
 
-VARIANTS = ("offline", "full")
-
 _OWNERS = ["team:search"]
 
 

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import dagster as dg
 
 from prime_pipeline.datasets.queries import QuerySet, load_query_set
-from prime_pipeline.defs.index_assets import VARIANTS, published_index_key
+from prime_pipeline.defs.index_assets import published_index_key
 from prime_pipeline.defs.restructuring_assets import restructuring
+from prime_pipeline.indexes.builds import VARIANTS
 from prime_pipeline.refresh.evaluation import EvaluationReport, evaluate_build
 from prime_pipeline.refresh.warehouse import DOCUMENTS, refresh_warehouse
 from prime_pipeline.workspace import Workspace

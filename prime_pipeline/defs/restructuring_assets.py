@@ -1,11 +1,12 @@
 """Assets of restructuring: the documents, the step that brings all of them up to date, and the sealed set of them."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import dagster as dg
 
-from prime_pipeline.defs.corpus_assets import raw_corpus, raw_documents, reasons_table
+from prime_pipeline.defs.corpus_assets import documents_failed, raw_corpus, raw_documents, reasons_table
 from prime_pipeline.defs.documents import DOCUMENTS, RestructuredEvents
 from prime_pipeline.records import DocumentOutcome, Spending
 from prime_pipeline.refresh.restructuring import (
@@ -62,11 +63,7 @@ def restructured_documents(
     unknown = chosen - {entry.partition_key for entry in entries}
     failed |= dict.fromkeys(sorted(unknown), "not in the catalogue, or never read: run a refresh")
     if failed:
-        raise dg.Failure(
-            f"{len(failed)} of {len(chosen)} documents failed: {', '.join(list(failed)[:5])}",
-            metadata={"failed": reasons_table(failed), **_run_metadata(report, _currency(workspace))},
-            allow_retries=False,
-        )
+        raise documents_failed(failed, len(chosen), **_run_metadata(report, _currency(workspace)))
     yield from ()  # no output: each document has had its own event, and Dagster must not add a second one
 
 
@@ -174,9 +171,7 @@ def _log_missing(
 
 
 def _document_metadata(steps: RestructuringSteps, outcome: DocumentOutcome) -> dict[str, Any]:
-    kinds: dict[str, int] = {}
-    for section in outcome.sections:
-        kinds[section.kind] = kinds.get(section.kind, 0) + 1
+    kinds = Counter(section.kind for section in outcome.sections)
     codes = sorted({finding.code for section in outcome.sections for finding in section.findings})
     page = page_path(steps.pages, outcome.doc_id)
     return {
@@ -185,9 +180,8 @@ def _document_metadata(steps: RestructuringSteps, outcome: DocumentOutcome) -> d
         "reasons": ", ".join(codes),
         **_spending_metadata(outcome.spending),
         "diff": dg.MetadataValue.url(page.as_uri()),
-        "diff page": dg.MetadataValue.path(
-            str(page)
-        ),  # browsers do not follow a link from a server to a file
+        # Browsers do not follow a link from a server to a file, so its path stands beside it.
+        "diff page": dg.MetadataValue.path(str(page)),
     }
 
 

@@ -9,11 +9,11 @@ from dagster._core.errors import DagsterExecutionInterruptedError  # public nowh
 from sqlalchemy.exc import SQLAlchemyError
 
 from prime_pipeline.corpus.scan import ScanReport
-from prime_pipeline.defs.index_assets import VARIANTS
 from prime_pipeline.defs.instance import open_instance
 from prime_pipeline.defs.liveness import pool_holder, process_tags, refresh_is_live
 from prime_pipeline.defs.restructuring_assets import POOL
 from prime_pipeline.errors import DagsterStorageUnusable
+from prime_pipeline.indexes.builds import VARIANTS
 from prime_pipeline.refresh.evaluation import EvaluationReport
 from prime_pipeline.workspace import Workspace
 

@@ -33,6 +33,8 @@ from prime_pipeline.storage.metadata_file import MetadataFile
 from prime_pipeline.storage.seal import SealedCorpus
 
 SCHEMA_VERSION = 2
+VARIANTS = ("offline", "full")
+"""What is built: of raw sections, and of restructured ones."""
 METADATA_FILE = "metadata.sqlite"
 LEXICAL_FILE = "lexical.sqlite"
 MANIFEST_FILE = "manifest.json"

@@ -171,14 +171,13 @@ class RestructuringSteps:
         )
 
     def _restructured(self, entries: Sequence[CatalogueEntry]) -> Iterator[tuple[Document, DocumentOutcome]]:
-        versions = [(entry.doc_id, entry.version) for entry in entries if entry.version is not None]
         n_sections = sum(entry.n_sections for entry in entries)
 
         def of_all_sections(activity: str, done: int, total: int | None) -> None:
             del total  # unknown to who streams documents
             self.progress(activity, done, max(done, n_sections))
 
-        documents = self.raw.load_all(versions)
+        documents = self.raw.load_entries(entries)
         return restructure_all(documents, self.restructurer, self.n_workers, of_all_sections)
 
     def _store(
@@ -209,8 +208,13 @@ def forget_removed(raw: DocumentStore, stores: Iterable[RestructuredStore], page
 
 def current_standing(store: RestructuredStore) -> Standing:
     """Where a whole restructured corpus stands."""
-    outcomes = [section for outcome in store.outcomes() for section in _without_texts(outcome.sections)]
-    return Standing(_kinds(outcomes), _codes(outcomes), *store.word_counts())
+    return standing_of(store.outcomes(), store.word_counts())
+
+
+def standing_of(outcomes: Iterable[DocumentOutcome], word_counts: tuple[int, int]) -> Standing:
+    """Where documents with these outcomes stand; their words before and after."""
+    sections = [section for outcome in outcomes for section in _without_texts(outcome.sections)]
+    return Standing(_kinds(sections), _codes(sections), *word_counts)
 
 
 def seal_restructured(store: RestructuredStore, path: Path, location: str) -> Sealing:

@@ -214,6 +214,10 @@ class DocumentStore:
                 raise
             yield document
 
+    def load_entries(self, entries: Iterable[CatalogueEntry]) -> Iterator[Document]:
+        """Stream the documents of catalogue entries, those that were never parsed left out; raises as :meth:`load_all`."""
+        return self.load_all((entry.doc_id, entry.version) for entry in entries if entry.version is not None)
+
     def stored_files(self) -> frozenset[str]:
         """Names of the document files that are there, for telling whether a catalogued one is gone."""
         return frozenset(path.name for path in self._own_files() if path.suffix == ".json")
