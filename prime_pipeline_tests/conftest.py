@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
+from pytest_httpserver import HTTPServer
+
+from prime_pipeline_tests.chat_endpoint import Endpoint
 
 
 def missing(reason: str) -> None:
@@ -35,6 +38,20 @@ def test_data() -> Path:
     if not folder or not Path(folder).is_dir():
         missing("PRIME_TEST_DATA does not name the folder of real corpora")
     return Path(str(folder))
+
+
+@pytest.fixture(scope="module")
+def chat_server() -> Iterator[HTTPServer]:
+    """A threaded server on loopback."""
+    with HTTPServer(threaded=True) as started:  # once for a module: to end it takes half a second
+        yield started
+
+
+@pytest.fixture
+def endpoint(chat_server: HTTPServer) -> Endpoint:
+    """A chat endpoint that plays what the test tells it."""
+    chat_server.clear()
+    return Endpoint(chat_server)
 
 
 @pytest.fixture(autouse=True)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pytest_httpserver import HTTPServer
 
 from prime_pipeline.errors import BudgetSpent, EndpointUnavailable, EndpointUnusable, RequestRefused
 from prime_pipeline.llm.budget import Budget
@@ -23,18 +21,6 @@ from prime_pipeline.records import Spending
 from prime_pipeline_tests.chat_endpoint import Endpoint, answer, fault
 
 REQUEST = ChatRequest("http://a/v1", "m", "system words", "user", "v1", 100)
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[HTTPServer]:
-    with HTTPServer(threaded=True) as started:  # once: to end it takes half a second
-        yield started
-
-
-@pytest.fixture
-def endpoint(server: HTTPServer) -> Endpoint:
-    server.clear()
-    return Endpoint(server)
 
 
 def chat(endpoint: Endpoint, folder: Path, budget: Budget | None = None) -> CachedChat:

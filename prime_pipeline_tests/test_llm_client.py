@@ -16,7 +16,6 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
 from prime_pipeline.errors import ChatClosed, EndpointUnavailable, EndpointUnusable, RequestRefused
@@ -26,18 +25,6 @@ from prime_pipeline.llm.limiter import ConcurrencyLimiter
 from prime_pipeline_tests.chat_endpoint import Endpoint, answer, fault
 
 KEY = "sk-secret-4711"
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[HTTPServer]:
-    with HTTPServer(threaded=True) as started:  # once: to end it takes half a second
-        yield started
-
-
-@pytest.fixture
-def endpoint(server: HTTPServer) -> Endpoint:
-    server.clear()
-    return Endpoint(server)
 
 
 def client(endpoint: Endpoint, waits: list[float] | None = None, **options: Any) -> ChatClient:

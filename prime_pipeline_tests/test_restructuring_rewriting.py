@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pytest_httpserver import HTTPServer
 
 from prime_pipeline.llm.budget import Budget
 from prime_pipeline.records import Document, Finding, SectionOutcome
@@ -21,12 +19,6 @@ from prime_pipeline_tests.rewriting_run import PROSE, CapitalsJudge, Run, sent_t
 
 BODY = f"{PROSE}\n\n```\ncode = 1\n## no heading\n```\n\nThe score of BLEU is high. {PROSE}"
 GOOD = "The model keeps what is worth keeping; its BLEU is high.\n\n[[block:a]]"
-
-
-@pytest.fixture
-def endpoint() -> Iterator[Endpoint]:
-    with HTTPServer(threaded=True) as server:
-        yield Endpoint(server)
 
 
 def document(body: str = BODY) -> Document:

@@ -13,7 +13,6 @@ import duckdb
 import pytest
 from dagster._core.definitions.data_version import CachingStaleStatusResolver, StaleStatus
 from dagster._core.loader import LoadingContextForTest
-from pytest_httpserver import HTTPServer
 
 from prime_pipeline.definitions import defs
 from prime_pipeline.defs.corpus_assets import corpus_scan
@@ -48,11 +47,6 @@ def pages(corpus: Path) -> Path:
         text = PAGE.format(name=name.title(), prose=PROSE.replace("Alpha", f"Alpha {name.title()}"))
         (corpus / f"{name}.md").write_text(text)
     return corpus
-
-
-@pytest.fixture
-def endpoint(httpserver: HTTPServer) -> Endpoint:
-    return Endpoint(httpserver)
 
 
 @pytest.fixture
