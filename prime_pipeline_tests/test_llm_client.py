@@ -259,6 +259,37 @@ def drip(listening: socket.socket, head: bytes) -> None:
             time.sleep(0.05)
 
 
+@pytest.mark.parametrize("ended_by", ["time", "close"])
+def test_a_thread_keeps_its_connection_which_can_still_be_cut(ended_by: str) -> None:
+    received: list[bytes] = []
+    with socket.socket() as listening, ThreadPoolExecutor(1) as pool:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        threading.Thread(target=answer_once, args=(listening, received), daemon=True).start()
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
+        timeout_s = {"time": 0.5, "close": 60.0}[ended_by]
+        asking = ChatClient(url, "", ConcurrencyLimiter(1), len, deadline_s=0.0, timeout_s=timeout_s)
+        assert pool.submit(asking.complete, request()).result(10).text == "fine"
+        second = pool.submit(asking.complete, request())
+        wait_for(lambda: b"".join(received).count(b"POST ") == 2)
+        if ended_by == "close":
+            assert_ends_soon(asking, [second])
+        else:
+            with pytest.raises(EndpointUnavailable, match="no answer within"):
+                second.result(10)
+
+
+def answer_once(listening: socket.socket, received: list[bytes]) -> None:
+    """Answer the first request of one connection, and read what else comes on it."""
+    body = json.dumps(answer()).encode()
+    peer, _ = listening.accept()
+    with peer, contextlib.suppress(OSError):
+        received.append(peer.recv(65_536))
+        peer.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        while data := peer.recv(65_536):
+            received.append(data)
+
+
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
 def test_a_redirect_is_not_followed(endpoint: Endpoint, status: int) -> None:
     elsewhere = endpoint.url.replace("127.0.0.1", "localhost") + "/chat/completions"

@@ -10,7 +10,7 @@ import contextlib
 import socket
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,8 +18,8 @@ from typing import Any
 class Sockets:
     """Sockets that are cut together. Safe for several threads."""
 
-    def __init__(self) -> None:
-        self._sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()
+    def __init__(self, opened: Iterable[socket.socket] = ()) -> None:
+        self._sockets = weakref.WeakSet(opened)
         self._lock = threading.Lock()
         self._is_cut = False
 
@@ -46,29 +46,34 @@ class Sockets:
 
 
 class Connections:
-    """Knows the sockets of every request that it watches. Each request must open its own. Safe for several threads."""
+    """Knows the sockets that each thread has opened. Each thread must have an HTTP client of its own.
+
+    Then a kept connection serves requests of the thread that opened it and no other's, which may be cut alone.
+    Safe for several threads.
+    """
 
     def __init__(self) -> None:
         self._all = Sockets()
         self._own = threading.local()
 
     def watch(self, request: Any) -> None:
-        """Note the socket that a request is going to open: a request hook of httpx."""
-        own = self._own.sockets
+        """Note the socket that a request opens, if it finds none that is kept: a request hook of httpx."""
+        kept, limited = self._kept(), self._own.limited
 
         def traced(event: str, details: dict[str, Any]) -> None:
             # Names and details of events as httpcore documents them under "trace".
             if event in {"connection.connect_tcp.complete", "connection.start_tls.complete"}:
                 opened = details["return_value"].get_extra_info("socket")
-                own.add(opened)
+                kept.add(opened)
+                limited.add(opened)
                 self._all.add(opened)
 
         request.extensions["trace"] = traced
 
     @contextmanager
     def limited(self, seconds: float) -> Iterator[Sockets]:
-        """Cut, after so many seconds, what this thread opens within the block."""
-        self._own.sockets = sockets = Sockets()
+        """Cut, after so many seconds, what this thread has opened or opens within the block."""
+        self._own.limited = sockets = Sockets(self._kept())
         timer = threading.Timer(seconds, sockets.cut)
         timer.daemon = True
         timer.start()
@@ -80,6 +85,13 @@ class Connections:
     def close(self) -> None:
         """Cut all connections, and those that are still to be opened."""
         self._all.cut()
+
+    def _kept(self) -> weakref.WeakSet[socket.socket]:
+        """What this thread has opened and nobody has closed yet."""
+        if not hasattr(self._own, "kept"):
+            self._own.kept = weakref.WeakSet()
+        kept: weakref.WeakSet[socket.socket] = self._own.kept
+        return kept
 
 
 def _cut(opened: socket.socket) -> None:

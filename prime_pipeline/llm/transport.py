@@ -14,15 +14,14 @@ from prime_pipeline.llm.connections import Connections, Sockets
 from prime_pipeline.llm.failures import Failure, Transient, Unusable, classify, classify_error, complaint
 
 if TYPE_CHECKING:
+    from ssl import SSLContext
+
     from openai import OpenAI
 
 _CONNECT_TIMEOUT_S = 10.0
 _MOST_ERROR_BYTES = 65_536
 _KEYLESS = "none"  # local servers ask for no key, and the package refuses to send none
-_HEADERS = {
-    "Connection": "close",  # or the socket of a request that takes over another's could not be cut
-    "Accept-Encoding": "identity",  # or a few bytes could unfold to gigabytes
-}
+_HEADERS = {"Accept-Encoding": "identity"}  # or a few bytes could unfold to gigabytes
 
 
 class Failed(Exception):
@@ -36,7 +35,7 @@ class Failed(Exception):
 class Transport:
     """Posts to one OpenAI-compatible endpoint. Follows no redirect: texts and key go where they were meant to, or nowhere.
 
-    Safe for several threads.
+    Safe for several threads, each of which keeps a connection of its own.
 
     Args:
         base_url: For example ``http://127.0.0.1:8080/v1``.
@@ -49,8 +48,9 @@ class Transport:
         self._key = api_key
         self._timeout_s = timeout_s
         self._connections = Connections()
+        self._own = threading.local()
         self._lock = threading.Lock()
-        self._openai: OpenAI | None = None
+        self._certificates: SSLContext | None = None
 
     def post(self, request: ChatRequest, most_bytes: int) -> bytes:
         """The body of the answer; of one that is larger than ``most_bytes``, the beginning and more than these.
@@ -91,10 +91,11 @@ class Transport:
         return classify_error(error, self._timeout_s)
 
     def _client(self) -> OpenAI:
-        with self._lock:
-            if self._openai is None:
-                self._openai = self._opened()
-            return self._openai
+        """This thread's client."""
+        if not hasattr(self._own, "client"):
+            self._own.client = self._opened()
+        client: OpenAI = self._own.client
+        return client
 
     def _opened(self) -> OpenAI:
         import openai
@@ -112,11 +113,22 @@ class Transport:
                 max_retries=0,
                 timeout=openai.Timeout(self._timeout_s, connect=min(self._timeout_s, _CONNECT_TIMEOUT_S)),
                 default_headers=_HEADERS,
-                http_client=openai.DefaultHttpxClient(event_hooks=hooks, follow_redirects=False),
+                http_client=openai.DefaultHttpxClient(
+                    event_hooks=hooks, follow_redirects=False, verify=self._trusted()
+                ),
             )
         except Exception as error:  # noqa: BLE001 - a bad URL, proxy or certificate file: each has its own class
             reason = f"no HTTP client can be made ({error}): check base_url, and proxy and SSL variables"
             raise Failed(Unusable(reason)) from None
+
+    def _trusted(self) -> SSLContext:
+        """The certificates for all threads: reading them takes ten times as long as the rest of a client."""
+        import httpx
+
+        with self._lock:
+            if self._certificates is None:
+                self._certificates = httpx.create_ssl_context()
+            return self._certificates
 
 
 class _ErrorStatus(Failed):
