@@ -120,6 +120,34 @@ def test_a_paraphrase_passes(old: str, new: str) -> None:
             "acronym_invented",
         ),
         ("The PDTB is large. We parse the PTDB.", "The PDTB, which is large, is parsed.", ""),
+        ("The area under the curve (auc) is wide.", "Wide is the area under the curve.", "acronym_missing"),
+        ("The area under the curve (auc) is wide.", "Wide is the area under the curve (auc).", ""),
+        (
+            "It is faster than DMR on news. With data, models run.",
+            "With data, models run. It is faster than others on news.",
+            "acronym_missing",
+        ),
+        (
+            "It uses features in six families (lexical ones). Submissions 4 and 6 use others.",
+            "Features in four families (lexical ones) are used. Submissions 4 and 6 use others.",
+            "number_invented",
+        ),
+        (
+            "All ran with 10 threads, and this was 10 times faster.",
+            "All ran with 10 machines, and this was 10 times faster.",
+            "unit_changed",
+        ),
+        ("All ran with 10 GPUs on news.", "On news, all ran with 10 GPU cores.", ""),
+        (
+            "It has tools BIBREF1 , BIBREF2 of all.",
+            "It has tools BIBREF1 , Kubeflow of all.",
+            "entity_invented",
+        ),
+        (
+            "We count +rCl+x* l',k Ga( ', 1/”) ' = 7 + v=1: gv,l' = 1V t'k,v where variables are drawn.",
+            "Variables are drawn for what is counted.",
+            "",
+        ),
         ("It has equivalencePartial alignment.", "It has equivalence and partial alignment.", ""),
     ],
 )
@@ -147,11 +175,18 @@ def test_people_may_be_called_by_what_they_do() -> None:
         ),
         ("The corpus has millions of tokens.", "Millions of tokens make up the corpus.", "sentences"),
         ("It was used for over a year.", "It has been in use for over a year.", "a month"),
+        ("They were used over the last few decades.", "The last few decades saw them in use.", "few years"),
         ("Tokens longer than 64 characters go.", "Tokens of 64 or more characters go.", "words"),
     ],
 )
 def test_what_is_measured_stays(raw: str, rewrite: str, wrong: str) -> None:
-    right = {"per token": "per sentence", "sentences": "tokens", "a month": "a year", "words": "characters"}
+    right = {
+        "per token": "per sentence",
+        "sentences": "tokens",
+        "a month": "a year",
+        "few years": "few decades",
+        "words": "characters",
+    }
     assert codes(rewrite, raw) == set()
     assert "unit_changed" in codes(rewrite.replace(right.get(wrong, "tokens"), wrong), raw)
 

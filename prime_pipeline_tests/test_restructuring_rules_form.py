@@ -184,3 +184,20 @@ def test_a_last_sentence_that_was_merged_is_no_lost_end() -> None:
         "text has 50 saliency maps, one per word."
     )
     assert codes(rewrite, raw) == set()
+
+
+HEADED = RAW + "An Overview of MTNet ::: Design Decisions"
+
+
+def test_the_heading_of_the_next_section_is_no_end() -> None:
+    assert codes(FAITHFUL, HEADED) == set()
+    assert codes(FAITHFUL + "An Overview of MTNet ::: Design Decisions", HEADED) == set()
+    assert "truncated" in codes(changed(", and `train.py` runs the code.", ", and `train.py` runs"), HEADED)
+
+
+def test_a_road_map_at_the_end_need_not_come_back() -> None:
+    raw = (
+        f"{RAW} The article is organized in two parts. Following, the second part of the article presents an overview of "
+        "baseline systems and the approaches employed by participants. We conclude with a discussion of ethical remarks."
+    )
+    assert codes(FAITHFUL, raw) == set()

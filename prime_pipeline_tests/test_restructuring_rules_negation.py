@@ -107,6 +107,31 @@ def test_a_paraphrase_passes(old: str, new: str) -> None:
             "A differentiable relaxation of metrics, non-differentiable functions of all decisions, is proposed.",
             "",
         ),
+        (
+            "Types are not modeled as exclusive, e.g., town and country are not exclusive.",
+            "Types such as town and country are not exclusive.",
+            "",
+        ),
+        (
+            "Types are not modeled as exclusive, e.g., town and country are not exclusive.",
+            "Types such as town and country are exclusive.",
+            "negation_missing",
+        ),
+        (
+            "The space grows fast. Thus, complete enumeration of the search space is impossible.",
+            "The search space grows fast and cannot be enumerated completely.",
+            "",
+        ),
+        (
+            "It does not suffer from short output, but it is not able to match the best score.",
+            "It no longer suffers from short output and matches the best score.",
+            "negation_missing",
+        ),
+        (
+            "These errors prevent the decoder from suffering from a frequent model error.",
+            "These errors protect the decoder from a frequent model error.",
+            "",
+        ),
     ],
 )
 def test_between_two_texts(raw: str, rewrite: str, code: str) -> None:

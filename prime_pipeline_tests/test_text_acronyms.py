@@ -21,6 +21,15 @@ def test_definitions_are_the_words_with_the_initials() -> None:
 
 
 def test_spelled_out_needs_three_letters() -> None:
-    letters = initials(["a", "new", "gated", "recurrent", "unit", "of", "reinforcement", "learning"])
+    letters = initials("A new gated-recurrent unit of reinforcement learning")
     assert is_spelled_out("GRU", letters)
     assert not is_spelled_out("RL", letters)
+
+
+def test_no_long_form_goes_on_behind_a_mark() -> None:
+    assert not is_spelled_out("DMR", initials("With documents, models run."))
+
+
+def test_small_letters_are_an_acronym_behind_their_long_form() -> None:
+    text = "The area under the precision-recall curve (auprc) is new (or so), and the rank (mrr) is not."
+    assert acronyms(text) == ["auprc"]

@@ -20,6 +20,9 @@ from prime_pipeline_tests.conftest import missing
         ("FastText is used.", ["FastText"]),
         ("Keller et al. use it.", ["Keller"]),
         ("Twitter users like Twitter.", ["Twitter"]),
+        ('It has the platforms "Plotly" and "Bokeh".', ["Plotly", "Bokeh"]),
+        ('They say: "Hello world".', []),
+        ("It uses ModelDB                   Kubeflow; others do not.", ["ModelDB", "Kubeflow"]),
     ],
 )
 def test_names_by_rule(text: str, names: list[str]) -> None:

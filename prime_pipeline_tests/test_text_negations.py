@@ -16,6 +16,7 @@ from prime_pipeline.text.negations import negation_cues
         ("Neither A nor B. Nor C.", [("neither", "strong"), ("nor", "second"), ("nor", "second")]),
         ("No-one knows how not to do it.", [("no-one", "strong")]),
         ("Delays keep good comments from appearing.", [("keep good comments from", "weak")]),
+        ("Errors protect the decoder from it.", [("protect the decoder from", "weak")]),
         ("Not only A but B, no doubt; No-RL is No. 3.", [("not only", "weak")]),
         ("Labels are unavailable.", [("unavailable", "weak")]),
     ],

@@ -44,3 +44,7 @@ def test_content_stems_leave_out_stop_words_and_numbers() -> None:
         "model",
         "train",
     ]
+
+
+def test_plurals_of_acronyms() -> None:
+    assert stem("GPUs") == stem("GPU") == "gpu"

@@ -5,6 +5,7 @@ cannot see: a synonym that is wrong (``rises`` for ``falls``), an invented claus
 negation said in words that it has no list of, most exchanges of two names. With a similarity of sentences it also sees
 sentences that are like nothing in the raw text, whatever words they are made of. A rewrite in another language is
 recognised, and text in another language is held to its own, but its negations and its numbers in words are not read.
+What an extraction garbled is not read either: formulas without their marks, algorithm listings, stray headings.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from prime_pipeline.storage.fingerprint import fingerprint
 from prime_pipeline.text.entities import EntityFinder
 from prime_pipeline.text.protected import Protected
 
-GATE_VERSION: Final = 5
+GATE_VERSION: Final = 6
 """Raised whenever a rule finds something else than before, so that stored verdicts are not taken for new ones."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 _ACRONYM: Final = re.compile(
@@ -12,16 +12,19 @@ _ACRONYM: Final = re.compile(
 _ROMAN: Final = re.compile(r"[IVX]+")
 _IN_PARENTHESES: Final = re.compile(r"[ -]\(((?:[A-Z][\w&-]{0,20}?[A-Z]\w{0,20}|[A-Z]{2,20})s?)\)")
 _WORDS_BEFORE: Final = re.compile(r"(?:[^\W_][\w'’]*[ -]){0,8}[^\W_][\w'’]*\Z")
+_SMALL_IN_PARENTHESES: Final = re.compile(r"[ -]\(([a-z]{3,8})\)")
 _REACH: Final = 150
 """Characters before an acronym in parentheses in which its long form stands."""
 _PART: Final = re.compile(r"[^\W_]+")
+_WORD_OR_MARK: Final = re.compile(r"[^\W_]+(?:['’][^\W\d_]{1,3}\b)?|[.,;:!?()]")
 _SMALL: Final = frozenset({"of", "the", "and", "for", "in", "on", "to", "a", "an", "with", "by"})
 
 
 def acronyms(text: str) -> list[str]:
     """Acronyms in order and with repetitions, without plural and dots: ``CNNs`` is CNN, ``U.S.`` is US, ``Q&A`` stays.
 
-    Compounds give their parts (``SI-RNN`` is SI and RNN). Roman numerals are none.
+    Compounds give their parts (``SI-RNN`` is SI and RNN). Roman numerals are none. In small letters it is one only in
+    parentheses behind its long form.
     """
     return [acronym for acronym, _ in acronym_offsets(text)]
 
@@ -29,7 +32,8 @@ def acronyms(text: str) -> list[str]:
 def acronym_offsets(text: str) -> list[tuple[str, int]]:
     """:func:`acronyms`, each with the offset of its first character."""
     found = ((acronym_form(match[0]), match.start()) for match in _ACRONYM.finditer(text))
-    return [(name, start) for name, start in found if not _ROMAN.fullmatch(name) and len(name) > 1]
+    large = [(name, start) for name, start in found if not _ROMAN.fullmatch(name) and len(name) > 1]
+    return sorted([*large, *_small_acronyms(text)], key=lambda pair: pair[1])
 
 
 def acronym_form(token: str) -> str:
@@ -42,13 +46,24 @@ def definitions(text: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for match in _IN_PARENTHESES.finditer(text):
         acronym = acronym_form(match[1])
-        before = _WORDS_BEFORE.search(text, max(0, match.start() - _REACH), match.start())
-        words = [word.lower() for word in _PART.findall(before[0])] if before else []
-        for start in range(len(words) - 1, -1, -1):
-            if abbreviates(acronym, words[start:]):
-                found.setdefault(acronym, " ".join(words[start:]))
-                break
+        if long_form := _long_form(text, match.start(), acronym):
+            found.setdefault(acronym, long_form)
     return found
+
+
+def _small_acronyms(text: str) -> Iterator[tuple[str, int]]:
+    """Words in parentheses without capitals that abbreviate what stands before: ``mean reciprocal rank (mrr)``."""
+    for match in _SMALL_IN_PARENTHESES.finditer(text):
+        if _long_form(text, match.start(), match[1].upper()):
+            yield match[1], match.start(1)
+
+
+def _long_form(text: str, end: int, acronym: str) -> str:
+    """The words up to an offset that an acronym abbreviates, in lower case; empty if there are none."""
+    before = _WORDS_BEFORE.search(text, max(0, end - _REACH), end)
+    words = [word.lower() for word in _PART.findall(before[0])] if before else []
+    starts = (start for start in range(len(words) - 1, -1, -1) if abbreviates(acronym, words[start:]))
+    return " ".join(words[start:]) if (start := next(starts, None)) is not None else ""
 
 
 def abbreviates(acronym: str, words: Sequence[str]) -> bool:
@@ -59,10 +74,15 @@ def abbreviates(acronym: str, words: Sequence[str]) -> bool:
     return len(letters) > 1 and letters in {initials, large} and words[0] not in _SMALL
 
 
-def initials(words: Iterable[str]) -> tuple[str, str]:
-    """The first letters of words, in lower case and in order: of all words, and without the small ones."""
-    lowered = [word.lower() for word in words]
-    return "".join(word[0] for word in lowered), "".join(word[0] for word in lowered if word not in _SMALL)
+def initials(text: str) -> tuple[str, str]:
+    """The first letters of words, in lower case and in order: of all words, and without the small ones.
+
+    Blanks stand for the marks between the words: no long form goes on behind one.
+    """
+    words = [found[0].lower() for found in _WORD_OR_MARK.finditer(text)]
+    letters = [word[0] if word[0].isalnum() else " " for word in words]
+    large = (letter for word, letter in zip(words, letters, strict=True) if word not in _SMALL)
+    return "".join(letters), "".join(large)
 
 
 def is_spelled_out(acronym: str, first_letters: tuple[str, str]) -> bool:
@@ -72,7 +92,7 @@ def is_spelled_out(acronym: str, first_letters: tuple[str, str]) -> bool:
 
     Args:
         acronym: As :func:`acronyms` gives it.
-        first_letters: What :func:`initials` gives for the words of a text, compounds split.
+        first_letters: What :func:`initials` gives for a text.
     """
     letters = "".join(c for c in acronym if c.isalpha()).lower()
     return len(letters) > 2 and any(letters in every for every in first_letters)

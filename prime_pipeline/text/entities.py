@@ -59,6 +59,9 @@ _LEADING: Final = frozenset(
 )
 """Words that begin a sentence in front of a name and are no part of it, beside the stop words."""
 _OPENING: Final = re.compile(r"(?:[:;•*\"“‘'`(\[–—]|\d[.)]|[.!?][\"”')\]]*)\s*\Z|\A\s*\Z")
+_QUOTES: Final = frozenset("\"“”'‘’`")
+_LOOK_BACK: Final = 80
+"""Characters before a name, blanks in place of citation marks included, in which a sentence's start is sought."""
 
 
 class EntityFinder(Protocol):
@@ -79,7 +82,7 @@ class RuleEntityFinder:
     says``), is coined, or begins a citation (``Keller et al.``). Time is linear in the length of the text.
     """
 
-    name = "rule-4"
+    name = "rule-5"
 
     def find(self, text: str) -> list[str]:
         """See :class:`EntityFinder`."""
@@ -160,9 +163,19 @@ def _is_leading(run: list[re.Match[str]]) -> bool:
     return run[0][0].lower() in STOP_WORDS or (len(run) > 1 and run[0][0].lower() in _LEADING)
 
 
+def _is_quoted(sentence: str, run: list[re.Match[str]]) -> bool:
+    """Whether quotation marks hold the run and nothing else, which opens no sentence then: ``"Bokeh"``."""
+    start, end = run[0].start(), run[-1].end()
+    return start > 0 and sentence[start - 1] in _QUOTES and sentence[end : end + 1] in _QUOTES
+
+
 def _name(sentence: str, run: list[re.Match[str]]) -> Iterator[str]:
     """The run as a name, without a capitalised stop word in front; nothing if the sentence's start explains it."""
-    opens = bool(run) and bool(_OPENING.search(sentence[max(0, run[0].start() - 8) : run[0].start()]))
+    opens = (
+        bool(run)
+        and not _is_quoted(sentence, run)
+        and bool(_OPENING.search(sentence, max(0, run[0].start() - _LOOK_BACK), run[0].start()))
+    )
     explained = opens and not _AUTHORS.match(sentence, run[-1].end())
     if opens and _is_leading(run):
         run = run[1:]

@@ -27,7 +27,7 @@ _STRONG: Final = re.compile(
 )
 _WEAK: Final = re.compile(
     r"""\b(?:
-    not\ (?:only|just|merely|simply)|ke(?:eps?|pt|eping)\ (?:[\w-]+\ ){1,4}from|preclud\w+|hinder\w*|hamper\w*|imped(?:e|es|ed|ing)|defeat\w*
+    not\ (?:only|just|merely|simply)|(?:ke(?:eps?|pt|eping)|(?:protect|shield|guard|insulat|sav)(?:e|s|es|ed|ing)?)\ (?:[\w-]+\ ){1,4}from|preclud\w+|hinder\w*|hamper\w*|imped(?:e|es|ed|ing)|defeat\w*
     |inabilit\w+|incapable|absen(?:t|ce)|prohibit\w*|hardly|rarely|seldom|scarcely|barely
     |little|few|fewer|less|only|solely|exclusively|merely|alone|unlike|rather|instead|except(?:s|ed|ing)?|other\ than|beyond
     |exclud\w+|exclusion|ignor\w+|omit\w*|omission|skip(?:s|ped|ping)?|disregard\w*|drop(?:s|ped|ping)?|discard\w*|neglect\w*|missing|miss(?:es|ed)?|poor\w*|bad(?:ly)?

@@ -155,6 +155,8 @@ UNITS: Final[dict[str, str]] = {
         "week": "week weeks",
         "month": "month months",
         "year": "year years",
+        "decade": "decade decades",
+        "century": "century centuries",
         "KB": "kb kilobyte kilobytes",
         "MB": "mb megabyte megabytes",
         "GB": "gb gigabyte gigabytes",
@@ -258,6 +260,12 @@ _COUNTED: Final = frozenset(
             "word",
             "hop",
             "beam",
+            "thread",
+            "core",
+            "machine",
+            "cpu",
+            "gpu",
+            "tpu",
         ],
     )
 )

@@ -22,15 +22,28 @@ _CITATION: Final = re.compile(
     re.VERBOSE,
 )
 _KIND: Final = r"(?:[Ss]ections?|[Ss]ecs?\.?|[Ff]igures?|[Ff]igs?\.?|[Tt]ables?|[Ee]quations?|[Ee]qs?\.?|[Aa]ppendi(?:x|ces)|[Aa]lgorithm|[Cc]hapters?)"
-_LABEL: Final = r"(?:\(?[A-Z]*REF\d+\)?|\(?(?:\d{1,2}(?:\.\d{1,2}){0,3}|[IVX]{1,5}|[A-Z](?:\.\d{1,2})?)[a-d]?\)?(?![\w%]|[.,]\d))"
+_REF: Final = r"[A-Z]*REF\d+"
+_NUMBER: Final = r"(?:\d{1,2}(?:\.\d{1,2}){0,3}|[IVX]{1,5}|[A-Z](?:\.\d{1,2})?)[a-d]?(?![\w%]|[.,]\d)"
+_LINK: Final = r"(?:\s?,\s?(?:and )?| and | & |–|-| to )"
+
+
+def _labels(label: str) -> str:
+    """A pattern of one label or several, each or all of them in parentheses."""
+    one = rf"(?:\({label}(?:{_LINK}{label}){{0,12}}\)|{label})"
+    return rf"{one}(?:{_LINK}{one}){{0,12}}"
+
+
 _INTERNAL: Final = re.compile(
-    rf"\b{_KIND}[ ~]?{_LABEL}(?:(?:\s?,\s?(?:and )?| and | & |–|-| to ){_LABEL}){{0,12}}"
+    rf"\b{_KIND}[ ~]?(?:{_labels(_REF)}|{_labels(_NUMBER)})"
     r"|\b(?:SEC|FIG|TAB|EQ|FOOT)REF\d+"
 )
 _SYMBOL: Final = re.compile(r"\b(?:INLINE|DISPLAY)FORM\d+")
 _ENUMERATOR: Final = re.compile(r"(?:(?<=\s)|\A|(?<=[,;:.]))\((?:\d{1,2}|[a-hA-H]|i{1,3}|iv|vi{0,3}|ix)\)(?=\s)|^\s*\d{1,3}[.)](?=\s)", re.MULTILINE)  # fmt: skip
 _ROAD_MAP: Final = re.compile(
     r"(?:rest|remainder) of (?:this|the) (?:paper|article|section|chapter|work)|organi[sz]ed as follows"
+    r"|\b(?:paper|article|section|chapter|thesis) is (?:organi[sz]ed|structured|divided)\b"
+    r"|\b(?:first|second|third|last|final|next|following|other) part of (?:this|the) (?:paper|article|section|chapter|thesis)\b"
+    r"|\bwe conclude (?:with|by|(?:the|this|our) (?:paper|article|section|chapter|thesis))\b|\bwe (?:\w+ly |also )?(?:hope|are hoping)\b"
     r"|\b(?:this|the (?:following|next|previous)) (?:sub)?section (?:describes|presents|discusses|introduces|explains|gives)"
     r"|\bin (?:this|the (?:following|next)) (?:sub)?section,? (?:we|the)\b"
     r"|\b(?:shown|listed|presented|given|reported|summari[sz]ed|illustrated|depicted|found) in (?:the )?(?:table|fig|figure|appendix|section)\b"
@@ -62,7 +75,7 @@ def without_references(text: str) -> str:
 
 
 def is_road_map(sentence: str) -> bool:
-    """Whether a sentence tells where things stand in the document, or what the section will do."""
+    """Whether a sentence tells of the document (what stands where, what a section will do) or what its authors hope."""
     return bool(_ROAD_MAP.search(sentence))
 
 

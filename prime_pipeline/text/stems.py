@@ -22,6 +22,7 @@ _AUXILIARIES: Final = frozenset(
 )
 """Auxiliaries that the list of stop words lacks, and their negations: whoever wants negations reads them as cues."""
 _POSSESSIVE: Final = re.compile(r"['’]s?\Z")
+_PLURAL_ACRONYM: Final = re.compile(r"(?<=[A-Z][A-Z])s\Z")
 _PLURAL: Final = re.compile(r"(?<=[^s\Wui])s\Z|(?<=ss|sh|ch|.x|.z)es\Z|(?<=\w\w)ies\Z")
 _SUFFIX: Final = re.compile(
     r"""(?<=\w{3})(?:
@@ -38,7 +39,7 @@ _SUFFIX: Final = re.compile(
 @lru_cache(maxsize=100_000)
 def stem(word: str) -> str:
     """The stem of one word, lower-cased; three letters at least stay, digits and other scripts are left alone."""
-    word = _PLURAL.sub("", _POSSESSIVE.sub("", word.lower()))
+    word = _PLURAL.sub("", _POSSESSIVE.sub("", _PLURAL_ACRONYM.sub("", word).lower()))
     for _ in range(2):
         shorter = _SUFFIX.sub("", word)
         if shorter == word:

@@ -150,7 +150,10 @@ _RATE: Final = re.compile(
 _GLUED_NUMBER: Final = re.compile(r"(?<![\w.,])(\d{1,9})\.(?=\d+[A-Z])")
 _NAMED: Final = re.compile(r"\b[A-Z][\w+]*[ -]\Z")
 _SCALE: Final = re.compile(r"\b(hundreds|thousands|millions|billions) of\b", re.IGNORECASE)
-_ONE_UNIT: Final = re.compile(r"\ba (minute|day|week|month|year)\b", re.IGNORECASE)
+_UNCOUNTED_UNIT: Final = re.compile(
+    r"\b(?:an?|few|several|many|past|last|recent) (minute|hour|day|week|month|year|decade|centur(?:y|ie))s?\b",
+    re.IGNORECASE,
+)
 _OF_WHOLE: Final = re.compile(
     r"(?:\s?\\?%|[ -]per ?cent|[ -]?[^\W\d_]{1,14})\s(?:of|per)\b(?: all| the| its| our| their)*"
 )
@@ -226,7 +229,10 @@ def _replaced(
         return None
     here = stems_around(rewrite, new.start, new.end)
     present = _values(tuple(q for q in after if sentence.start <= q.start < sentence.end))
-    own = max((len(here & stems) for q, stems in places if readings & _readings(q)), default=0)
+    own = max(
+        (len(here & stems) + _counts_same(q, new) for q, stems in places if readings & _readings(q)),
+        default=0,
+    )
     for old, stems in places:
         if bool(old.unit) != bool(new.unit) or present & _readings(old):
             continue
@@ -237,9 +243,13 @@ def _replaced(
 
 def _fits_better(old: Quantity, new: Quantity, common: int, own: int) -> bool:
     """Whether as many stems in common with the other number's place, and with its own, tell of an exchange."""
-    if len(new.phrase) > 1 and old.phrase[:2] == new.phrase[:2]:
-        return common > 1 and common > own
+    if _counts_same(old, new):
+        return common > 1 and common + 1 > own
     return common >= _MIN_IN_PLACE and (own == 0 or (common > own + 1 and old.phrase[:1] == new.phrase[:1]))
+
+
+def _counts_same(one: Quantity, other: Quantity) -> bool:
+    return bool(one.phrase) and one.phrase[:2] == other.phrase[:2]
 
 
 def _has_place(rewrite: Features, after: list[Quantity], old: Quantity, stems: frozenset[str]) -> bool:
@@ -345,7 +355,7 @@ def units(raw: Features, rewrite: Features, _: GateOptions) -> list[Finding]:
         *findings,
         *_rate_findings(raw, rewrite),
         *_scale_findings(raw, rewrite),
-        *_one_unit_findings(raw, rewrite),
+        *_uncounted_unit_findings(raw, rewrite),
     ]
 
 
@@ -393,13 +403,18 @@ def _scale_findings(raw: Features, rewrite: Features) -> Iterator[Finding]:
             yield Finding("unit_changed", f"{scale} of {min(nouns)}")
 
 
-def _one_unit_findings(raw: Features, rewrite: Features) -> Iterator[Finding]:
-    """``over a year`` does not become a month of which the raw text says nothing."""
-    before = {UNITS[found[1].lower()] for found in _ONE_UNIT.finditer(raw.prose)}
+def _uncounted_unit_findings(raw: Features, rewrite: Features) -> Iterator[Finding]:
+    """``over a year`` and ``the last few years`` do not become months of which the raw text says nothing."""
+    before = {unit for unit, _ in _uncounted_units(raw.prose)}
     known = {UNITS[word] for word in raw.words if word in UNITS} | {q.unit for q in raw.quantities}
-    for found in _ONE_UNIT.finditer(rewrite.prose):
-        if before and UNITS[found[1].lower()] not in known:
-            yield Finding("unit_changed", found[0])
+    for unit, shown in _uncounted_units(rewrite.prose):
+        if before and unit not in known:
+            yield Finding("unit_changed", shown)
+
+
+def _uncounted_units(text: str) -> Iterator[tuple[str, str]]:
+    for found in _UNCOUNTED_UNIT.finditer(text):
+        yield UNITS[found[1].lower().replace("ie", "y")], found[0]
 
 
 def _scales(text: str) -> Iterator[tuple[str, frozenset[str]]]:
@@ -423,7 +438,8 @@ def _wrong_unit(raw: Features, olds: list[Quantity], rewrite: Features, new: Qua
     near = {stem for q in olds for stem in raw.around(q.start - _UNIT_WINDOW, q.end + _UNIT_WINDOW)}
     if new.counted and any(_does(q, new.counted, near) for q in olds):
         return ""
-    if new.counted and all(q.counted and not _alike(q.counted, new.counted) for q in olds):
+    bare = [q for q in olds if not q.unit]
+    if bare and new.counted and all(q.counted and not _alike(q.counted, new.counted) for q in bare):
         return min(new.counted)
     return ""
 

@@ -12,6 +12,7 @@ from typing import Final
 from prime_pipeline.text.acronyms import acronym_form, acronym_offsets, definitions, initials
 from prime_pipeline.text.entities import EntityFinder
 from prime_pipeline.text.negations import NegationCue, negation_cues
+from prime_pipeline.text.non_prose import without_non_prose
 from prime_pipeline.text.protected import Protected, inline_spans, protect
 from prime_pipeline.text.quantities import Quantity, quantities
 from prime_pipeline.text.references import (
@@ -52,7 +53,7 @@ class Sentence:
         end: Offset behind it.
         text: Verbatim.
         stems: Of its content words; citation marks and references have none.
-        is_road_map: Whether it tells where things stand in the document.
+        is_road_map: Whether it tells where things stand in the document, or what its authors hope.
     """
 
     start: int
@@ -71,10 +72,10 @@ class Features:
     Attributes:
         text: As it is, with placeholders.
         prose: Blanks in place of the placeholders.
-        bare: Blanks in place of citation marks, references, list numbers and lost formulas too.
+        bare: Blanks in place of citation marks, references, list numbers, lost formulas and all that is no prose too.
         placeholders: In order, with repetitions.
         words: All words in lower case, in order; compounds are split.
-        initials: Their first letters, see :func:`prime_pipeline.text.acronyms.initials`.
+        initials: Their first letters, with blanks for marks; see :func:`prime_pipeline.text.acronyms.initials`.
         vocabulary: The words, the singular of acronyms, and the parts of words that lost the blank between them.
         sentences: In order.
         tokens: Content words of ``bare``, in order.
@@ -142,7 +143,7 @@ def features(raw: Protected, text: str, finder: EntityFinder) -> Features:
     prose = text
     for placeholder in set(placeholders):
         prose = prose.replace(placeholder, " " * len(placeholder))
-    bare, words = without_references(prose), [word.lower() for word in WORD.findall(prose)]
+    bare, words = without_references(without_non_prose(prose)), [word.lower() for word in WORD.findall(prose)]
     sentences = _sentences(prose, bare)
     stems = Counter(s for start, end in sentence_spans(prose) for s in _stems(prose[start:end]))
     return Features(
@@ -151,7 +152,7 @@ def features(raw: Protected, text: str, finder: EntityFinder) -> Features:
         bare=bare,
         placeholders=tuple(placeholders),
         words=tuple(words),
-        initials=initials(words),
+        initials=initials(prose),
         vocabulary=frozenset(words) | {acronym_form(word) for word in words} | _glued(prose) | _joined(prose),
         sentences=sentences,
         tokens=tuple(Token(stem(w[0]), w.start()) for w in WORD.finditer(bare) if is_content(w[0])),

@@ -13,6 +13,7 @@ from prime_pipeline.restructuring.rules.options import GateOptions
 from prime_pipeline.restructuring.rules.paraphrase import PARAPHRASE_STEMS
 from prime_pipeline.restructuring.rules.support import novelty
 from prime_pipeline.text.language import language, script
+from prime_pipeline.text.non_prose import last_heading
 
 _SENTENCE_END: Final = re.compile(r"[.!?…。！？:;][\"'”’»)\]}*_`$]*\s*\Z|\]\]\s*\Z|\$\$?\s*\Z|`\s*\Z")
 _MATH: Final = re.compile(r"\$[^$\n]{1,300}\$")
@@ -109,10 +110,11 @@ def length(raw: Features, rewrite: Features, options: GateOptions) -> list[Findi
 
 def truncation(raw: Features, rewrite: Features, options: GateOptions) -> list[Finding]:
     """The rewrite ends where a sentence ends, and the raw text's end is in it if its beginning is."""
-    last = rewrite.text.rstrip().rpartition("\n")[2]
+    heading, text = last_heading(raw.text), rewrite.text.rstrip()
+    last = text.rpartition("\n")[2]
     if (
-        not _ends_well(rewrite)
-        and (_ends_well(raw) or last.endswith((",", "-", "(")))
+        not _ends_well(text.removesuffix(heading))
+        and (_ends_well(raw.text.rstrip().removesuffix(heading)) or last.endswith((",", "-", "(")))
         and not _is_bare_list(rewrite)
     ):
         return [Finding("truncated", f"ends in the middle of a sentence: {last[-60:]!r}")]
@@ -122,8 +124,8 @@ def truncation(raw: Features, rewrite: Features, options: GateOptions) -> list[F
     return []
 
 
-def _ends_well(features: Features) -> bool:
-    last = features.text.rstrip().rpartition("\n")[2]
+def _ends_well(text: str) -> bool:
+    last = text.rstrip().rpartition("\n")[2]
     return not last or bool(_SENTENCE_END.search(last))
 
 

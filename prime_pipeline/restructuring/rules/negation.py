@@ -7,7 +7,7 @@ paraphrase that this module cannot read should pass. An added one is reported un
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -32,7 +32,11 @@ _GLUED_END: Final = re.compile(r"\.(?=[A-Z][\w-]*)")
 _SECOND: Final = re.compile(r"\bnor\b")
 """What follows is negated by this word."""
 _STOP: Final = re.compile(r"[;:()]")
-_COORDINATION: Final = re.compile(r"\b(?:nor|or|and)\b")
+_COORDINATION: Final = re.compile(r"\b(?:nor|or|and(?! [a-z]+(?:s|ed) (?:the|an?|our|its|their|this)\b))\b")
+"""What carries a negation on; in ``no longer suffers and matches the best`` a verb begins anew."""
+_BE: Final = re.compile(r"\b(?:is|are|was|were|be|been)\s(?:\w+ly\s)?\Z")
+_LIGHT: Final = frozenset({stem("able")})
+"""What stands between a negation and the verb that it negates."""
 _MAX_CANDIDATES: Final = 40
 """Cues with one stem in their context that are looked at for each cue."""
 _MAX_UNANSWERED: Final = 60
@@ -61,7 +65,7 @@ class _Context:
         near: These and the stems before it.
         tight: The few stems on either side.
         object: Those behind it.
-        heads: The first two of these, among which is mostly the verb or noun that is negated.
+        heads: The first two of these that are no ``able to``, among which is mostly the verb or noun that is negated.
         sentence: Where it stands; None in a gap between sentences.
     """
 
@@ -89,7 +93,7 @@ def _missing(
     for context in unanswered:
         if context.sentence is None or context.sentence.is_road_map or _is_reworded(context, free, rewrite):
             continue
-        if place := _said_without(context, rewrite):
+        if place := _said_without(context, before, rewrite):
             detail = f"{context.cue.word!r} of {context.sentence.text[:100]!r}: {place}"
             # Where the rewrite says the contrary, no sentence appended to it would make it true.
             sources = (context.sentence.text,) if place == _NOWHERE else ()
@@ -204,6 +208,7 @@ def _matched(
     return rest[:_MAX_UNANSWERED], [c for j, c in enumerate(right) if j not in used_right]
 
 
+@lru_cache(maxsize=4)
 def _contexts(features: Features) -> list[_Context]:
     return [_context(features, cue) for cue in features.cues[:_MAX_CUES]]
 
@@ -224,14 +229,17 @@ def _context(features: Features, cue: NegationCue) -> _Context:
     )
     clause_end = found.start() if (found := _MARK.search(features.bare, cue.end, end)) else end
     behind = features.around(cue.end, clause_end)[:3]
-    tight = frozenset(features.around(clause_start, cue.start)[-2:] + behind[:2] + _own_stems(cue))
+    # A predicate (``enumeration of the space is impossible``) says it of the whole subject.
+    is_predicate = not behind and _BE.search(features.bare, clause_start, cue.start)
+    n_before = 4 if is_predicate else 2
+    tight = frozenset(features.around(clause_start, cue.start)[-n_before:] + behind[:2] + _own_stems(cue))
     return _Context(
         cue,
         frozenset(scope),
         frozenset(scope + before),
         tight,
         frozenset(behind),
-        tuple(behind[:2]),
+        tuple(word for word in behind if word not in _LIGHT)[:2],
         sentence,
     )
 
@@ -293,7 +301,7 @@ def _likeness(one: _Context, other: _Context, score: float) -> float:
     return 1.0 if common & negated and len(common) > ("hint" in strengths) else 0.0
 
 
-def _said_without(context: _Context, rewrite: Features) -> str:
+def _said_without(context: _Context, before: list[_Context], rewrite: Features) -> str:
     """Where the rewrite says the negated words without a negation, or that it does not say them at all; else empty."""
     if context.sentence is None:
         return ""
@@ -315,8 +323,34 @@ def _said_without(context: _Context, rewrite: Features) -> str:
     # A verb follows ``not``, but often an adjective follows ``no``, and the noun behind it.
     heads = context.heads[: 2 if context.cue.word in {"no", "without"} else 1]
     has_head = any(word.startswith(head[:4]) for head in heads for word in stems)
+    if _is_said_twice(context, context.object & stems, before, best, rewrite, has_head=has_head):
+        return ""
     wanted = 0.5 if has_head or len(context.object) < 2 else _MIN_SHARE_WITHOUT_HEAD
     return f"the rewrite says {best.text[:100]!r}" if share >= wanted else ""
+
+
+def _is_said_twice(
+    context: _Context,
+    words: frozenset[str],
+    before: list[_Context],
+    sentence: Sentence,
+    rewrite: Features,
+    *,
+    has_head: bool,
+) -> bool:
+    """Whether the raw text negates the words elsewhere too, and the sentence does whenever it says them.
+
+    Without the very word that is negated, the others may stand farther from the negation.
+    """
+
+    def negates(other: _Context) -> bool:
+        return other.cue.strength == "strong" and words <= (other.object if has_head else other.scope)
+
+    if not words or not any(negates(other) for other in before if other is not context):
+        return False
+    places = Counter(rewrite.around(sentence.start, sentence.end))
+    n_negated = sum(negates(other) for other in _contexts(rewrite) if other.sentence is sentence)
+    return n_negated >= min(places[word] for word in words)
 
 
 @lru_cache(maxsize=4)
