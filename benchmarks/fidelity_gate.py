@@ -1,6 +1,6 @@
 """Recall and false refusals of the fidelity gate on planted faults and faithful rewrites, by kind of fault.
 
-    PRIME_TEST_DATA=DIR python benchmarks/fidelity_gate.py [--half a|b|c|d|e|all] [--entities rule|spacy|auto]
+    PRIME_TEST_DATA=DIR python benchmarks/fidelity_gate.py [--half PART|all] [--entities rule|spacy|auto]
         [--similarity minilm|none] [--corpus DIR] [--show-misses] [--json]
 
 Sections that are all protected blocks are left out. Intervals are Wilson's at 95 %. ``fitting`` is the share of faults refused by a code that names their kind.
@@ -19,6 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from prime_pipeline.corpus.folder import FolderCorpus
 from prime_pipeline.corpus.qasper import papers_in, qasper_entries
 from prime_pipeline.corpus.source import SourceEntry
 from prime_pipeline.models.embedder import SentenceTransformerEmbedder
@@ -110,10 +111,14 @@ def _lines(path: Path) -> Iterator[Row]:
         yield from map(json.loads, filter(str.strip, path.read_text(encoding="utf-8").split("\n")))
 
 
-def papers() -> dict[str, Document]:
-    path = Path(os.environ.get("PRIME_TEST_DATA", "")) / "qasper-mini" / "qasper-mini.json"
-    entries = qasper_entries(papers_in(path.read_bytes(), path.name) or {}, path.name)
-    return {entry.doc_id: entry.parse() for entry in entries if isinstance(entry, SourceEntry)}
+def sources() -> dict[str, Document]:
+    """The papers and the Markdown documents that rewrites were made of, by id."""
+    data = Path(os.environ.get("PRIME_TEST_DATA", ""))
+    path = data / "qasper-mini" / "qasper-mini.json"
+    papers = qasper_entries(papers_in(path.read_bytes(), path.name) or {}, path.name)
+    markdown = FolderCorpus(data / "markdown" / "rust-rfcs", "rust-rfcs").entries()
+    entries = (entry for entry in [*papers, *markdown] if isinstance(entry, SourceEntry))
+    return {entry.doc_id: entry.parse() for entry in entries}
 
 
 def section_of(documents: Mapping[str, Document], row: Row) -> Place:
@@ -238,20 +243,24 @@ def print_faithful(name: str, verdicts: list[Verdict], *, show_misses: bool) -> 
 
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--half", choices=("a", "b", "c", "d", "e", "all"), default="all")
+    parser.add_argument("--half", default="all", help="the part of the corpus: a letter, or all")
     parser.add_argument("--entities", choices=("rule", "spacy", "auto"), default="rule")
     parser.add_argument("--similarity", choices=("minilm", "none"), default="minilm")
     parser.add_argument("--corpus", type=Path, default=CORPUS)
     parser.add_argument("--show-misses", action="store_true")
     parser.add_argument("--json", action="store_true")
-    return parser.parse_args()
+    given = parser.parse_args()
+    parts = [path.stem.rpartition("-")[2] for path in sorted(given.corpus.glob("faults-*.jsonl"))]
+    if given.half not in (*parts, "all"):
+        parser.error(f"--half {given.half}: {given.corpus} has the parts {', '.join(parts) or 'none'}")
+    return given
 
 
 def main() -> None:
     given = options()
     similarity = EmbedderSimilarity(SentenceTransformerEmbedder()) if given.similarity == "minilm" else None
     gate = FidelityGate(GateOptions(), entity_finder(given.entities), similarity=similarity)
-    place = gate, papers(), given.corpus, given.half
+    place = gate, sources(), given.corpus, given.half
     planted, true, extracts = list(faults(*place)), list(faithful(*place)), list(scripted(*place))
     if given.json:
         print(
