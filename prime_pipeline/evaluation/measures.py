@@ -18,6 +18,22 @@ from prime_pipeline.records import Qrels, Run
 MAX_GRADE: Final = 1_000_000
 """Grades beyond it, up or down, are refused: pytrec_eval takes machine integers only."""
 
+UNTYPED: Final = "untyped"
+"""The type of queries that have none, in a :func:`breakdown`."""
+
+CONVENTIONS: Final = (
+    "Results are ranked by falling score, equal scores by ascending id, whatever the order of the input.",
+    "A result is relevant if its grade is above 0; a result without a grade counts as not relevant.",
+    "NDCG@k has linear gain, grade / log2(rank + 1); grades below 0 gain nothing.",
+    "The ideal ranking of NDCG@k is that of all judged results, also of those that the run lacks.",
+    "P@k divides by k, also where fewer than k results were found.",
+    "R@k and MAP divide by the number of all relevant results; MRR and MAP look at the whole ranking.",
+    "Means are over every judged query: one without results, or without a relevant result, counts as 0.",
+    "Queries without judgements are ignored.",
+)
+"""What a report prints beside the numbers, one sentence each."""
+
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _CUT: Final = re.compile(r"(ndcg|p|r)@([1-9]\d*)")
 _TREC_CUT: Final = {"ndcg": "ndcg_cut", "p": "P", "r": "recall"}
 _TREC_WHOLE: Final = {"mrr": "recip_rank", "map": "map"}
@@ -45,17 +61,28 @@ class Evaluation:
     n_without_relevant: int
 
 
+@dataclass(frozen=True, slots=True)
+class TypeMean:
+    """A measure over the queries of one type.
+
+    Attributes:
+        mean: Over these queries, from 0 to 1.
+        n_queries: How many they are, at least 1.
+    """
+
+    mean: float
+    n_queries: int
+
+
 def evaluate(run: Run, qrels: Qrels, measures: Sequence[str] = ("ndcg@5", "mrr")) -> Evaluation:
     """Measure a run, with the conventions of trec_eval.
 
-    Documents are ranked by falling score; equal scores by ascending id, whatever the order of the input. Gain is
-    linear (``grade / log2(rank + 1)``), a grade above 0 is relevant, P@k divides by k also where the run is shorter,
-    and MRR and MAP look at the whole ranking. The mean is over every judged query, also those that the run lacks and
-    those without a relevant document. A query whose judgements are an empty mapping is not judged.
+    :data:`CONVENTIONS` says which. What is ranked may be documents or sections; the ids in run and judgements tell.
+    A query whose judgements are an empty mapping is not judged.
 
     Args:
-        run: Query to document to score.
-        qrels: Query to document to grade.
+        run: Query to document (or section) to score.
+        qrels: Query to document (or section) to grade.
         measures: Of ``ndcg@k``, ``p@k``, ``r@k`` (k from 1), ``mrr``, ``map``.
 
     Raises:
@@ -85,11 +112,65 @@ def evaluate(run: Run, qrels: Qrels, measures: Sequence[str] = ("ndcg@5", "mrr")
     )
 
 
+def binarised(qrels: Qrels, at_least: int = 1) -> Qrels:
+    """The judgements with grade 1 for every grade of ``at_least`` or more, and 0 for the others.
+
+    The PRIME paper measures NFCorpus (grades 0 to 2) so, at 1 (Table 4).
+
+    Raises:
+        EvaluationError: ``at_least`` is below 1, which would make what is judged not relevant relevant.
+    """
+    if at_least < 1:
+        raise EvaluationError(f"cannot binarise at grade {at_least}: 1 is the lowest grade that is relevant")
+    return {
+        query: {doc_id: int(grade >= at_least) for doc_id, grade in grades.items()}
+        for query, grades in qrels.items()
+    }
+
+
+def breakdown(evaluation: Evaluation, types: Mapping[str, str]) -> Mapping[str, Mapping[str, TypeMean]]:
+    """The means by type of query.
+
+    Args:
+        evaluation: What to break down.
+        types: Query id to type; ids that were not judged are ignored.
+
+    Returns:
+        Type to measure to mean, types in alphabetical order. Judged queries without a type stand under
+        :data:`UNTYPED`. A type without judged queries is left out.
+    """
+    groups: dict[str, list[str]] = {}
+    for query in next(iter(evaluation.per_query.values()), {}):
+        groups.setdefault(types.get(query, UNTYPED), []).append(query)
+    return {
+        name: {
+            measure: TypeMean(fmean(values[query] for query in groups[name]), len(groups[name]))
+            for measure, values in evaluation.per_query.items()
+        }
+        for name in sorted(groups)
+    }
+
+
+def ranking(query: str, scores: Mapping[str, float]) -> list[str]:
+    """The ids of one query's results, best first: by falling score, equal scores by ascending id.
+
+    Raises:
+        EvaluationError: A score is not finite; ``query`` is for the message.
+    """
+    for doc_id, score in scores.items():
+        if not math.isfinite(score):
+            raise EvaluationError(
+                f"the run scores document {doc_id!r} for query {query!r} with {score}: scores must be finite, repair "
+                "the scorer that made it"
+            )
+    return sorted(scores, key=lambda doc_id: (-scores[doc_id], doc_id))
+
+
 def id_fault(identifier: str) -> str | None:
     """Why an id cannot be evaluated, or None: pytrec_eval cuts ids at a NUL, and a lone surrogate ends the process."""
     if "\0" in identifier:
         return "holds a NUL character"
-    if any("\ud800" <= character <= "\udfff" for character in identifier):
+    if _SURROGATE.search(identifier):
         return "holds half of a character (a lone surrogate)"
     return None
 
@@ -121,18 +202,15 @@ def _strictly_ranked(query: str, scores: Mapping[str, float]) -> dict[str, float
 
     pytrec_eval breaks ties by descending id and compares in float32, where close scores become ties.
     """
-    for doc_id, score in scores.items():
-        if not math.isfinite(score):
-            raise EvaluationError(
-                f"the run scores document {doc_id!r} for query {query!r} with {score}: scores must be finite, repair "
-                "the scorer that made it"
-            )
-    order = sorted(scores, key=lambda doc_id: (-scores[doc_id], doc_id))
+    order = ranking(query, scores)
     return {doc_id: float(len(order) - at) for at, doc_id in enumerate(order)}
 
 
 def _trec_eval(run: Run, qrels: Qrels, names: set[str]) -> Mapping[str, Mapping[str, float]]:
     import pytrec_eval
 
-    found: Mapping[str, Mapping[str, float]] = pytrec_eval.RelevanceEvaluator(qrels, names).evaluate(run)
+    # Grades below 0 gain nothing, and those from -2 down can end the process inside pytrec_eval 0.5.11 (segmentation
+    # fault, seen on random judgements).
+    gains = {query: {doc_id: max(0, grade) for doc_id, grade in row.items()} for query, row in qrels.items()}
+    found: Mapping[str, Mapping[str, float]] = pytrec_eval.RelevanceEvaluator(gains, names).evaluate(run)
     return found
