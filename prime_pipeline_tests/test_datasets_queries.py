@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -79,36 +78,21 @@ def test_lines_of_json_need_a_relevant_document(tmp_path: Path, relevant: str) -
         load_query_set(str(path))
 
 
-@pytest.mark.parametrize(
-    "questions",
-    [
-        [{"question": "Which?", "question_id": "q1"}, {"question": "How?", "question_id": "q2"}],
-        {"question": ["Which?", "How?"], "question_id": ["q1", "q2"], "answers": [[], []]},
-    ],
-)
-def test_qasper_in_both_layouts(tmp_path: Path, questions: object) -> None:
-    path = tmp_path / "dev.json"
-    path.write_text(json.dumps({"1909.00694": {"qas": questions}, "1909.00695": {"qas": []}}))
-    found = load_query_set(str(path))
-    assert found.queries == (Query("q1", "Which?"), Query("q2", "How?"))
-    assert found.qrels == {"q1": {"1909.00694": 1}, "q2": {"1909.00694": 1}}
-    assert (found.name, found.known_item) == ("dev", True)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ('{"p": {"title": "T"}}', "dev.json: paper 'p' has no list of questions"),
-        ('{"p": []}', "dev.json: paper 'p' has no list of questions"),
-        ('{"p": {"qas": [{"question": "Which?"}]}}', "dev.json: paper 'p': \"question_id\" must be a text"),
-        ("[" * 100_000, "dev.json: not valid JSON"),
-    ],
-)
-def test_faults_of_a_qasper_file(tmp_path: Path, text: str, message: str) -> None:
-    path = tmp_path / "dev.json"
-    path.write_text(text)
-    with pytest.raises(EvaluationError, match=message):
+@pytest.mark.parametrize("kind", ["null", "7", '""', '" "'])
+def test_the_type_of_a_line_is_optional_but_a_text(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "mine.jsonl"
+    path.write_text(
+        '{"query": "one?", "relevant": "a"}\n{"query": "two?", "relevant": "a", "type": "how-to"}'
+    )
+    assert load_query_set(str(path)).types == {"mine:2": "how-to"}
+    path.write_text(f'{{"query": "one?", "relevant": "a", "type": {kind}}}')
+    with pytest.raises(EvaluationError, match=r'mine\.jsonl:1: "type" must be a text'):
         load_query_set(str(path))
+
+
+def test_what_has_no_answers_has_no_references(tmp_path: Path) -> None:
+    found = load_query_set(beir(tmp_path))
+    assert (found.types, found.references, found.gold_evidence) == ({}, {}, {})
 
 
 def test_other_encodings_are_refused(tmp_path: Path) -> None:
@@ -129,6 +113,7 @@ def test_real_data(test_data: Path) -> None:
     qasper = load_query_set(str(test_data / "qasper-mini" / "qasper-mini.json"))
     assert len(qasper.queries) == 189
     assert {len(grades) for grades in qasper.qrels.values()} == {1}
+    assert qasper.known_item
     cranfield = load_query_set(str(test_data / "cranfield"))
     assert len(cranfield.queries) == 225
     assert sum(map(len, cranfield.qrels.values())) == 1837

@@ -6,18 +6,25 @@ theirs.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
 
 from prime_pipeline.corpus.source import INSTALLED
+from prime_pipeline.datasets.qasper import qasper_queries
+from prime_pipeline.datasets.reading import (
+    JudgedQuery,
+    RecordError,
+    file_text,
+    identifier,
+    json_object,
+    parsed_lines,
+    text_field,
+)
 from prime_pipeline.errors import EvaluationError
-from prime_pipeline.evaluation.measures import MAX_GRADE, id_fault
+from prime_pipeline.evaluation.answer_f1 import AnswerReference
+from prime_pipeline.evaluation.measures import MAX_GRADE
 from prime_pipeline.records import Qrels, Query
-
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +37,18 @@ class QuerySet:
         qrels: Document grades by query id; the keys are exactly the ids of ``queries``.
         known_item: Whether each query was written for one known document, which alone counts as relevant. Measured
             on the whole corpus, such queries are a stress test: other documents may answer them as well.
+        types: Kind of question by query id, for breakdowns; only queries whose kind is known. In QASPER the
+            :data:`AnswerType` that most annotators chose, the first annotator's where they are at odds.
+        references: Right answers by query id, one for each annotator in the order of the source; only queries that
+            have any.
     """
 
     name: str
     queries: tuple[Query, ...]
     qrels: Qrels
     known_item: bool
+    types: Mapping[str, str] = field(default_factory=dict)
+    references: Mapping[str, tuple[AnswerReference, ...]] = field(default_factory=dict)
 
     @property
     def relevant_documents(self) -> frozenset[str]:
@@ -44,9 +57,14 @@ class QuerySet:
             doc_id for judged in self.qrels.values() for doc_id, grade in judged.items() if grade > 0
         )
 
-
-class _RecordError(Exception):
-    """What is wrong with one record; the reader adds where."""
+    @property
+    def gold_evidence(self) -> Mapping[str, tuple[str, ...]]:
+        """The evidence of all annotators by query id, each paragraph once, in order; only queries that have any."""
+        found = {
+            query_id: tuple(dict.fromkeys(span for reference in references for span in reference.evidence))
+            for query_id, references in self.references.items()
+        }
+        return {query_id: spans for query_id, spans in found.items() if spans}
 
 
 def load_query_set(location: str) -> QuerySet:
@@ -56,9 +74,10 @@ def load_query_set(location: str) -> QuerySet:
         location: One of
 
             * a BEIR folder: ``queries.jsonl`` and ``qrels/test.tsv``; queries without judgements are left out;
-            * a QASPER file (``.json``): every question, its paper being the one relevant document;
+            * a QASPER file (``.json``): every question with its reference answers, its paper being the one relevant
+              document;
             * a ``.jsonl`` file of ``{"query": "...", "relevant": "<document id>"}``, or a list of ids; the query id is
-              ``<file>:<line>`` unless the line has a ``query_id``;
+              ``<file>:<line>`` unless the line has a ``query_id``, and a ``type`` names its kind of question;
             * ``installed:``: the one-line summaries of the installed distributions, for their documentation.
 
     Raises:
@@ -81,22 +100,22 @@ def load_query_set(location: str) -> QuerySet:
 def _installed() -> QuerySet:
     from prime_pipeline.corpus.installed import summaries
 
-    pairs = [(Query(f"summary:{doc_id}", summary), {doc_id: 1}) for doc_id, summary in summaries()]
-    return _query_set("installed", iter(pairs), source=INSTALLED, known_item=True)
+    found = (JudgedQuery(Query(f"summary:{doc_id}", summary), {doc_id: 1}) for doc_id, summary in summaries())
+    return _query_set("installed", found, source=INSTALLED, known_item=True)
 
 
 def _beir(folder: Path) -> QuerySet:
     qrels: dict[str, dict[str, int]] = {}
     judgements = folder / "qrels" / "test.tsv"
-    for query_id, doc_id, grade in _parsed(judgements, _beir_judgement):
+    for query_id, doc_id, grade in parsed_lines(judgements, _beir_judgement):
         if qrels.setdefault(query_id, {}).setdefault(doc_id, grade) != grade:
             raise EvaluationError(f"{judgements}: query {query_id!r} has two grades for {doc_id!r}: keep one")
-    queries = list(_parsed(folder / "queries.jsonl", _beir_query))
+    queries = list(parsed_lines(folder / "queries.jsonl", _beir_query))
     if lost := sorted(qrels.keys() - {query.query_id for query in queries}):
         raise EvaluationError(
             f"{judgements}: query {lost[0]!r} is judged but missing from queries.jsonl: add it there"
         )
-    judged = ((query, qrels[query.query_id]) for query in queries if query.query_id in qrels)
+    judged = (JudgedQuery(query, qrels[query.query_id]) for query in queries if query.query_id in qrels)
     return _query_set(folder.resolve().name, judged, source=str(folder), known_item=False)
 
 
@@ -108,116 +127,57 @@ def _beir_judgement(line: str, line_number: int) -> tuple[str, str, int] | None:
         query_id, doc_id, number = fields
         grade = int(number)
     except ValueError:
-        raise _RecordError(
+        raise RecordError(
             f"expected query id, document id and a whole-number grade between tabs, found {line!r}"
         ) from None
     if abs(grade) > MAX_GRADE:
-        raise _RecordError(f"grade {grade} is out of range: grades go up to {MAX_GRADE:,}")
-    return _id(query_id), _id(doc_id), grade
+        raise RecordError(f"grade {grade} is out of range: grades go up to {MAX_GRADE:,}")
+    return identifier(query_id), identifier(doc_id), grade
 
 
 def _beir_query(line: str, _line_number: int) -> Query:
-    record = _json_object(line)
-    return Query(_id(_text(record, "_id")), _text(record, "text"))
+    record = json_object(line)
+    return Query(identifier(text_field(record, "_id")), text_field(record, "text"))
 
 
 def _json_lines(path: Path) -> QuerySet:
-    def parse(line: str, line_number: int) -> tuple[Query, dict[str, int]]:
-        record = _json_object(line)
-        query_id = _text(record, "query_id") if "query_id" in record else f"{path.stem}:{line_number}"
+    def parse(line: str, line_number: int) -> JudgedQuery:
+        record = json_object(line)
+        query_id = text_field(record, "query_id") if "query_id" in record else f"{path.stem}:{line_number}"
         relevant = record.get("relevant")
         doc_ids = [relevant] if isinstance(relevant, str) else relevant
         if not isinstance(doc_ids, list) or not doc_ids or not all(isinstance(d, str) and d for d in doc_ids):
-            raise _RecordError('"relevant" must be a document id or a list of them')
-        return Query(_id(query_id), _text(record, "query")), dict.fromkeys(map(_id, doc_ids), 1)
+            raise RecordError('"relevant" must be a document id or a list of them')
+        query = Query(identifier(query_id), text_field(record, "query"))
+        kind = text_field(record, "type") if "type" in record else ""
+        return JudgedQuery(query, dict.fromkeys(map(identifier, doc_ids), 1), kind)
 
-    return _query_set(path.stem, _parsed(path, parse), source=str(path), known_item=False)
+    return _query_set(path.stem, parsed_lines(path, parse), source=str(path), known_item=False)
 
 
 def _qasper(path: Path) -> QuerySet:
     try:
-        papers = _json_object(_read(path))
-        pairs = [pair for paper_id, paper in papers.items() for pair in _qasper_questions(paper_id, paper)]
-    except _RecordError as fault:
+        found = qasper_queries(file_text(path))
+    except RecordError as fault:
         raise EvaluationError(f"{path}: {fault}") from None
-    return _query_set(path.stem, iter(pairs), source=str(path), known_item=True)
+    return _query_set(path.stem, found, source=str(path), known_item=True)
 
 
-def _qasper_questions(paper_id: str, paper: Any) -> Iterator[tuple[Query, dict[str, int]]]:
-    """The questions on a paper, from the official layout (a list of records) or the columns of the Hugging Face copy."""
-    questions = paper.get("qas") if isinstance(paper, dict) else None
-    if isinstance(questions, dict):
-        questions = [
-            dict(zip(questions, row, strict=False)) for row in zip(*questions.values(), strict=False)
-        ]
-    if not isinstance(questions, list) or not all(isinstance(question, dict) for question in questions):
-        raise _RecordError(f'paper {paper_id!r} has no list of questions under "qas": is this a QASPER file?')
-    for question in questions:
-        try:
-            query = Query(_id(_text(question, "question_id")), _text(question, "question"))
-            yield query, {_id(paper_id): 1}
-        except _RecordError as fault:
-            raise _RecordError(f"paper {paper_id!r}: {fault}") from None
-
-
-def _query_set(
-    name: str, pairs: Iterator[tuple[Query, dict[str, int]]], *, source: str, known_item: bool
-) -> QuerySet:
-    """Put the pairs together; an id may come once, and one query is the least."""
-    queries: list[Query] = []
-    qrels: dict[str, dict[str, int]] = {}
-    for query, grades in pairs:
-        if query.query_id in qrels:
-            raise EvaluationError(f"{source}: query id {query.query_id!r} occurs twice: rename one of them")
-        queries.append(query)
-        qrels[query.query_id] = grades
-    if not queries:
+def _query_set(name: str, found: Iterable[JudgedQuery], *, source: str, known_item: bool) -> QuerySet:
+    """Put the queries together; an id may come once, and one query is the least."""
+    by_id: dict[str, JudgedQuery] = {}
+    for judged in found:
+        query_id = judged.query.query_id
+        if query_id in by_id:
+            raise EvaluationError(f"{source}: query id {query_id!r} occurs twice: rename one of them")
+        by_id[query_id] = judged
+    if not by_id:
         raise EvaluationError(f"{source} holds no judged query: nothing could be measured with it")
-    return QuerySet(name, tuple(queries), qrels, known_item)
-
-
-def _parsed(path: Path, parse: Callable[[str, int], _T | None]) -> Iterator[_T]:
-    """What ``parse`` makes of each line that is not blank; a fault gets the file and the line."""
-    for line_number, line in enumerate(_read(path).split("\n"), start=1):
-        if not line.strip():
-            continue
-        try:
-            parsed = parse(line.rstrip("\r"), line_number)
-        except _RecordError as fault:
-            raise EvaluationError(f"{path}:{line_number}: {fault}") from None
-        if parsed is not None:
-            yield parsed
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise EvaluationError(f"cannot read {path}: {error.strerror}; a query set needs this file") from error
-    except UnicodeDecodeError as error:
-        raise EvaluationError(
-            f"{path}: byte {error.start} is not UTF-8: convert the file to UTF-8"
-        ) from error
-
-
-def _json_object(text: str) -> dict[str, Any]:
-    try:
-        record = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise _RecordError(f"not valid JSON ({error})") from None
-    if not isinstance(record, dict):
-        raise _RecordError(f"expected a JSON object, found {type(record).__name__}")
-    return record
-
-
-def _text(record: Mapping[str, Any], key: str) -> str:
-    value = record.get(key)
-    if not isinstance(value, str) or not value.strip():
-        raise _RecordError(f'"{key}" must be a text that is not blank')
-    return value
-
-
-def _id(identifier: str) -> str:
-    if fault := id_fault(identifier):
-        raise _RecordError(f"id {identifier!r} {fault}: repair the id")
-    return identifier
+    return QuerySet(
+        name,
+        tuple(judged.query for judged in by_id.values()),
+        {query_id: judged.grades for query_id, judged in by_id.items()},
+        known_item,
+        {query_id: judged.type for query_id, judged in by_id.items() if judged.type},
+        {query_id: tuple(judged.references) for query_id, judged in by_id.items() if judged.references},
+    )
