@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from unicodedata import normalize
+
 import pytest
 
-from prime_pipeline_tests.gate_run import changed, codes
+from prime_pipeline.text.protected import protect
+from prime_pipeline_tests.gate_run import GATE, changed, codes
 
 
 @pytest.mark.parametrize(
@@ -206,6 +209,123 @@ def test_what_is_measured_stays(raw: str, rewrite: str, wrong: str) -> None:
 def test_another_spelling_is_no_other_fact(raw: str, rewrite: str) -> None:
     found = codes(rewrite, raw)
     assert not {code for code in found if code.startswith(("number_", "unit_", "acronym_", "entity_missing"))}
+
+
+@pytest.mark.parametrize(
+    ("raw", "rewrite", "wrong", "code"),
+    [
+        (
+            "A network of text may leak much memory. It is useful as a container for bytes of C.",
+            "A network of text may leak much memory, and it is a useful container for bytes of C.",
+            ("for bytes", "for characters"),
+            "unit_changed",
+        ),
+        (
+            "Retention is the number of months that a user spends here.",
+            "The number of months that a user spends here is retention.",
+            ("of months", "of weeks"),
+            "unit_changed",
+        ),
+        (
+            "Of green tasks, many share one thread unless they wait.",
+            "Many green tasks share one thread unless they wait.",
+            ("one thread", "one process"),
+            "unit_changed",
+        ),
+        (
+            "At most 10% of the total number of words in the text change.",
+            "The change is of at most 10% of the total number of words in the text.",
+            ("of words", "of characters"),
+            "unit_changed",
+        ),
+        (
+            "The difference is thousands of lines of code.",
+            "Thousands of lines of code are the difference.",
+            ("Thousands", "Hundreds"),
+            "number_invented",
+        ),
+        (
+            "The difference is thousands of lines of code.",
+            "Several thousand lines of code are the difference.",
+            ("Several thousand lines", "Lines"),
+            "number_missing",
+        ),
+        (
+            "It wraps a vector of well-formed UTF-8 data.",
+            "A vector of well-formed UTF-8 data is wrapped.",
+            ("UTF-8", "UTF-16"),
+            "number_invented",
+        ),
+        (
+            "We join SemEval-2015 and SemEval-2016 for training.",
+            "For training, SemEval-2015 and SemEval-2016 are joined.",
+            ("SemEval-2016", "SemEval-2013"),
+            "number_invented",
+        ),
+        (
+            "The syntax is kept for post-1.0 features of operators.",
+            "For post-1.0 features of operators, the syntax is kept.",
+            ("post-1.0", "post-1.1"),
+            "number_missing",
+        ),
+        (
+            "It is clear how features of the language will work at 1.0, so we decide.",
+            "As it is clear how the language's features will work at 1.0, we decide.",
+            (" at 1.0", ""),
+            "number_missing",
+        ),
+        (
+            "A previous run from before Rust 1.0 found errors. The feature was stabilized late as part of Rust 1.0.",
+            "A previous run, before Rust 1.0, found errors. As part of Rust 1.0, the feature was stabilized late.",
+            (", before Rust 1.0,", ""),
+            "number_missing",
+        ),
+    ],
+)
+def test_what_stands_in_a_place_stays(raw: str, rewrite: str, wrong: tuple[str, str], code: str) -> None:
+    assert codes(rewrite, raw) == set()
+    assert code in codes(rewrite.replace(*wrong), raw)
+
+
+def test_the_usual_words_of_a_field_are_no_units() -> None:
+    raw = "The core training procedure of machine translation uses news."
+    assert codes("Machine translation uses news in its main training process.", raw) == set()
+
+
+def test_inline_code_mentions_no_acronym() -> None:
+    raw = "There is no variant of TLS for static data, since the `std::tls` module starts late."
+    assert codes("As the `std::tls` module starts late, TLS has no variant for static data.", raw) == set()
+    without = "As the `std::tls` module starts late, there is no variant for static data."
+    assert codes(without, raw) == {"acronym_missing"}
+
+
+def test_what_a_text_calls_itself_is_no_fact() -> None:
+    raw = "As should be clear by the tone of this {}, the hatch is subtle."
+    assert codes("The hatch is subtle.", raw.format("RFC")) == set()
+    assert codes("The hatch is subtle.", raw.format("NLP task")) == {"acronym_missing"}
+
+
+def test_names_of_one_letter_and_marks() -> None:
+    raw = "Sugar for monads may come, as in C++11."
+    assert codes("As in C++11, sugar for monads may come.", raw) == set()
+    assert codes("As in F# and C++11, sugar for monads may come.", raw) == {"acronym_invented"}
+
+
+def test_composed_and_decomposed_letters_are_the_same() -> None:
+    decomposed = normalize(
+        "NFD", "We parse 3 files of the Global Voices Yorùbá corpus. It has 5 parts and a name."
+    )
+    assert (
+        codes(
+            "Of the Global Voices Yorùbá corpus, 3 files are parsed. It has 5 parts and a name.", decomposed
+        )
+        == set()
+    )
+    raw = protect(decomposed)
+    rewrite = "The corpus has 5 parts and a name."
+    found = GATE.patch(raw, rewrite, GATE.findings(raw, rewrite))
+    assert found is not None
+    assert found.appended == ("We parse 3 files of the Global Voices Yorùbá corpus.",)
 
 
 def test_a_version_keeps_no_other_number() -> None:

@@ -201,3 +201,10 @@ def test_a_road_map_at_the_end_need_not_come_back() -> None:
         "baseline systems and the approaches employed by participants. We conclude with a discussion of ethical remarks."
     )
     assert codes(FAITHFUL, raw) == set()
+
+
+def test_a_quotation_may_be_in_another_language() -> None:
+    raw = "We align pairs.Es befindet sich gar keine junge Dame an Bord.There is no young lady on board. It works."
+    rewrite = "Pairs are aligned.\nEs befindet sich gar keine junge Dame an Bord.\nThere is no young lady on board. It works."
+    assert "language" not in codes(rewrite, raw)
+    assert "language" in codes(rewrite.replace("gar keine junge Dame", "nicht eine Frau"), raw)

@@ -132,6 +132,33 @@ def test_a_paraphrase_passes(old: str, new: str) -> None:
             "These errors protect the decoder from a frequent model error.",
             "",
         ),
+        ("* Do nothing. Codegen may get better.", "* Do nothing. Better codegen may come.", ""),
+        ("Codegen may get better.", "* Do nothing. Codegen may get better.", "negation_added"),
+        (
+            "This may slightly simplify things in the current code.",
+            "In the current code this may not simplify things.",
+            "negation_added",
+        ),
+        (
+            "This minimizes changes, but does not allow full chains of operators.",
+            "It minimizes changes but rules out full chains of operators.",
+            "",
+        ),
+        (
+            "If this plan is not accepted, chained operators will be impossible to add.",
+            "Rejecting this plan makes chained operators impossible to add.",
+            "",
+        ),
+        (
+            "We cannot speak of failing because of the ambiguity with task failure.",
+            "Its ambiguity with a task means that we cannot speak of failing.",
+            "",
+        ),
+        (
+            "The data do not change it.Our model might not win the poll, and we do not know which one will.",
+            "The data do not change it. The model might not win the poll; which one will is not known.",
+            "",
+        ),
     ],
 )
 def test_between_two_texts(raw: str, rewrite: str, code: str) -> None:

@@ -15,6 +15,10 @@ def test_acronyms_without_plurals_and_dots() -> None:
     ]
 
 
+def test_a_letter_with_marks_is_a_name() -> None:
+    assert acronyms("F#, C++ and C# 7; a C++11 compiler, G+ and #1") == ["F#", "C++", "C#"]
+
+
 def test_definitions_are_the_words_with_the_initials() -> None:
     text = "We use a gated recurrent unit (GRU) and natural language inference (NLI)."
     assert definitions(text) == {"GRU": "gated recurrent unit", "NLI": "natural language inference"}

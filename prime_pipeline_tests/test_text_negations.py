@@ -19,6 +19,8 @@ from prime_pipeline.text.negations import negation_cues
         ("Errors protect the decoder from it.", [("protect the decoder from", "weak")]),
         ("Not only A but B, no doubt; No-RL is No. 3.", [("not only", "weak")]),
         ("Labels are unavailable.", [("unavailable", "weak")]),
+        ("It rules out cycles.", [("rules out", "weak")]),
+        ("The failure to stop is a failure.", [("failure", "verb"), ("stop", "weak"), ("failure", "weak")]),
     ],
 )
 def test_negation_cues(text: str, cues: list[tuple[str, str]]) -> None:

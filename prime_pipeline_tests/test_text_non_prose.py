@@ -33,6 +33,13 @@ def test_prose_stays(text: str) -> None:
     assert without_non_prose(text) == text
 
 
+@pytest.mark.parametrize("length", ["1.1.1.1em", "0.5pt", " 3cm "])
+def test_a_line_of_a_length_becomes_blanks(length: str) -> None:
+    assert without_non_prose(f"{length}\nIt is {length.strip()} wide.") == (
+        f"{' ' * len(length)}\nIt is {length.strip()} wide."
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "heading"),
     [

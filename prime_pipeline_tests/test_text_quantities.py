@@ -28,6 +28,8 @@ from prime_pipeline.text.quantities import quantities
         ("$10,417$", "10417"),
         ("half", "0.5"),
         ("12Hidden", "12"),
+        ("post-1.1", "1.1"),
+        ("top-5", "5"),
     ],
 )
 def test_values(text: str, value: str) -> None:

@@ -15,6 +15,7 @@ from prime_pipeline.text.stems import content_stems, stem
         "annotate annotation annotators",
         "study studies",
         "class classes classify classification",
+        "know known",
     ],
 )
 def test_families_meet_in_one_stem(family: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 _ACRONYM: Final = re.compile(
-    r"(?<![^\W_])(?:(?:[A-Z]\.){2,6}|[A-Z](?:&[A-Z])+|[a-z]{0,2}[A-Z][A-Z0-9]*[A-Z][A-Z0-9]*)(?:['’]?s)?(?![^\W_])"
+    r"(?<![^\W_])(?:(?:[A-Z]\.){2,6}|[A-Z](?:&[A-Z])+|[A-Z](?:#|\+\+)|[a-z]{0,2}[A-Z][A-Z0-9]*[A-Z][A-Z0-9]*)(?:['’]?s)?(?![^\W_])"
 )
 _ROMAN: Final = re.compile(r"[IVX]+")
 _IN_PARENTHESES: Final = re.compile(r"[ -]\(((?:[A-Z][\w&-]{0,20}?[A-Z]\w{0,20}|[A-Z]{2,20})s?)\)")
@@ -23,8 +23,8 @@ _SMALL: Final = frozenset({"of", "the", "and", "for", "in", "on", "to", "a", "an
 def acronyms(text: str) -> list[str]:
     """Acronyms in order and with repetitions, without plural and dots: ``CNNs`` is CNN, ``U.S.`` is US, ``Q&A`` stays.
 
-    Compounds give their parts (``SI-RNN`` is SI and RNN). Roman numerals are none. In small letters it is one only in
-    parentheses behind its long form.
+    Names of a letter and marks (``C++``, ``F#``) count. Compounds give their parts (``SI-RNN`` is SI and RNN). Roman
+    numerals are none. In small letters it is one only in parentheses behind its long form.
     """
     return [acronym for acronym, _ in acronym_offsets(text)]
 

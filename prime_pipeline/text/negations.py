@@ -27,8 +27,8 @@ _STRONG: Final = re.compile(
 )
 _WEAK: Final = re.compile(
     r"""\b(?:
-    not\ (?:only|just|merely|simply)|(?:ke(?:eps?|pt|eping)|(?:protect|shield|guard|insulat|sav)(?:e|s|es|ed|ing)?)\ (?:[\w-]+\ ){1,4}from|preclud\w+|hinder\w*|hamper\w*|imped(?:e|es|ed|ing)|defeat\w*
-    |inabilit\w+|incapable|absen(?:t|ce)|prohibit\w*|hardly|rarely|seldom|scarcely|barely
+    not\ (?:only|just|merely|simply)|(?:ke(?:eps?|pt|eping)|(?:protect|shield|guard|insulat|sav)(?:e|s|es|ed|ing)?)\ (?:[\w-]+\ ){1,4}from|preclud\w+|rul(?:e|es|ed|ing)\ out|hinder\w*|hamper\w*|imped(?:e|es|ed|ing)|defeat\w*
+    |failures?|inabilit\w+|incapable|absen(?:t|ce)|prohibit\w*|hardly|rarely|seldom|scarcely|barely
     |little|few|fewer|less|only|solely|exclusively|merely|alone|unlike|rather|instead|except(?:s|ed|ing)?|other\ than|beyond
     |exclud\w+|exclusion|ignor\w+|omit\w*|omission|skip(?:s|ped|ping)?|disregard\w*|drop(?:s|ped|ping)?|discard\w*|neglect\w*|missing|miss(?:es|ed)?|poor\w*|bad(?:ly)?
     |weak(?:ly)?|hard|difficult\w*|low|lower|limit(?:s|ed|ation|ations)?|insufficient\w*|reject\w*|refus\w+|den(?:y|ies|ied)|contradict\w*|contrary|contrast
@@ -45,7 +45,7 @@ _WEAK: Final = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _VERB: Final = re.compile(
-    r"\b(?:fail(?:s|ed|ing|ure)?|lack(?:s|ed|ing)?|unable|avoid(?:s|ed|ing)?|prevent(?:s|ed|ing)?)\b",
+    r"\b(?:fail(?:s|ed|ing|ure(?= to\b| of\b))?|lack(?:s|ed|ing)?|unable|avoid(?:s|ed|ing)?|prevent(?:s|ed|ing)?)\b",
     re.IGNORECASE,
 )
 _OTHER_CASE: Final = re.compile(
@@ -59,7 +59,7 @@ _HINT: Final = re.compile(
     r"""\b(?:part|partly|partial\w*|subset|either|open|remain\w*|first|new|novel|unique|largest|biggest|best|most|separate\w*|distinct|different(?:ly)?|differences?
     |same|identical|unchanged|constant|problem\w*|challeng\w+|costly|expensive|replac\w+|against|just|minimal|negligible|despite|drawback\w*|shortcoming\w*
     |comparable|equal\w*|on\ par|sometimes|occasional\w*|robust\w*|fixed|frozen|static|private\w*|proprietary|future|optional\w*
-    |small\w*|slight\w*|similar\w*|cheap\w*|far|too)\b""",
+    |small\w*|similar\w*|cheap\w*|far|too)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
 

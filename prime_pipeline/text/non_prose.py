@@ -22,6 +22,8 @@ _LISTING: Final = re.compile(rf"\[[!htbpH]{{1,5}}\](?:{_GAP}(?:INLINE|DISPLAY)FO
 """A float with its placement (``[t!]``) and lost formulas close to each other: an algorithm, or what is left of it."""
 _TOKEN: Final = re.compile(r"\S+")
 _WORD: Final = re.compile(r"\W*+[^\W\d_]{3,}+(?:[-'’/][^\W\d_]++)*+\W*+|\W*+[A-Z]+(?:REF|FORM)\d+\W*+")
+_LENGTH: Final = re.compile(r"^[ \t]*[\d.]+(?:em|ex|pt|[cm]m|in)[ \t]*$", re.MULTILINE)
+"""A line that is nothing but a length of TeX's, left of a command."""
 _INDICES: Final = re.compile(r"[^\W\d_]{1,3}['’”]?,[a-z]['’”]?(?![a-z])")
 """Two indices of one symbol that lost their place below it: ``gv,j`` was g with the indices v and j."""
 
@@ -29,7 +31,7 @@ _INDICES: Final = re.compile(r"[^\W\d_]{1,3}['’”]?,[a-z]['’”]?(?![a-z])"
 def without_non_prose(text: str) -> str:
     """The text with blanks, as many as characters, for what is no sentence."""
     kept = list(text)
-    for start, end in chain(_headings(text), _listings(text), _formulas(text)):
+    for start, end in chain(_headings(text), _debris(text), _formulas(text)):
         kept[start:end] = " " * (end - start)
     return "".join(kept)
 
@@ -49,8 +51,8 @@ def _headings(text: str) -> Iterator[tuple[int, int]]:
         yield last.span("title")
 
 
-def _listings(text: str) -> Iterator[tuple[int, int]]:
-    return (found.span() for found in _LISTING.finditer(text))
+def _debris(text: str) -> Iterator[tuple[int, int]]:
+    return (found.span() for pattern in (_LISTING, _LENGTH) for found in pattern.finditer(text))
 
 
 def _formulas(text: str) -> Iterator[tuple[int, int]]:

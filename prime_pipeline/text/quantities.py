@@ -1,7 +1,8 @@
 """Numbers of a text as values, with the unit or the noun that each one counts.
 
 Digits and words, thousands separators, scales (``64M``, ``5 million``), powers of ten, ordinals, ``half`` and ``twice``
-are read. Digits inside names (``word2vec``, ``SemEval-2017``) are part of the name. Known limits: decimals in words
+are read. Digits inside names (``word2vec``, ``SemEval-2017``) are part of the name; behind a prefix (``post-1.0``,
+``top-5``) they are a number. Known limits: decimals in words
 are read in the form ``twelve point five`` only, fractions in words only as ``half``, ``third(s)`` and ``quarter(s)``
 behind a number; a bare ``one`` is taken for a pronoun; Roman numerals are no numbers.
 """
@@ -109,7 +110,7 @@ _NUMBER_WORDS: Final = (
 _DIGITS: Final = r"\d{1,3}(?:(?:,|\{,\}|[ \u00a0\u2009\u202f])\d{3}(?!\d))+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+"
 _NUMBER: Final = re.compile(
     rf"""
-    (?<![^\W_])(?<![^\W_]\.)(?<![^\W\d_][-/–_])(?<![_^])(?<![_^]\{{)
+    (?<![^\W_])(?<![^\W_]\.)(?:(?<![^\W\d_][-/–_])|(?<=\bpost-)|(?<=\bpre-)|(?<=\bsub-)|(?<=\btop-))(?<![_^])(?<![_^]\{{)
     (?:
       (?:(?P<sign>(?<![^\s(\[{{$=,~<>≤≥±])[-−])|(?<!\d[.,])(?<!\d))
       (?P<digits>{_DIGITS})
@@ -198,6 +199,7 @@ _COUNTED: Final = frozenset(
             "message",
             "user",
             "annotator",
+            "annotation",
             "speaker",
             "label",
             "class",

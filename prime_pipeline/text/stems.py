@@ -30,7 +30,7 @@ _SUFFIX: Final = re.compile(
     |ational|ations?|at(?:e|es|ed|ing|ors?|ive|ively)|abilit(?:y|ies)|ibilit(?:y|ies)|ab(?:le|ly)|ib(?:le|ly)
     |ical(?:ly)?|ics?|al(?:ly|ity|ities|ity)?|it(?:y|ies)|ments?|ness|ful(?:ly|ness)?|ous(?:ly|ness)?
     |iv(?:e|es|ely|ity|eness)|ing(?:s|ly)?|ed(?:ly)?|[eo]rs?|est|ly|ions?|anc(?:e|es|y)|enc(?:e|es|y|ies)|ants?|ents?
-    |ac(?:y|ies)|ures?|ism|ists?|y|e|es
+    |ac(?:y|ies)|ures?|ism|ists?|(?<=ow)n|y|e|es
     )\Z""",
     re.VERBOSE,
 )

@@ -7,10 +7,12 @@ and references included, lacks it. Facts inside citation marks, references and l
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from decimal import Decimal
 from difflib import get_close_matches
-from itertools import takewhile
+from functools import lru_cache
+from itertools import islice, takewhile
 from typing import Final
 
 from prime_pipeline.records import Finding
@@ -132,6 +134,7 @@ _ENDING: Final = re.compile(r"(?:e|s|es|y|a|i?ans?|ns?|ic|ical|als?|ish|ese|i|is
 _DEFINITE: Final = re.compile(r"\b(?:the|these|those|its|their|our|following|all)\s+\Z", re.IGNORECASE)
 _PART: Final = re.compile(r"[^\W_]+")
 _POSSESSIVE: Final = re.compile(r"['’](?:s\b|(?!\w))")
+_CODE: Final = re.compile(r"`[^`\n]{1,200}`")
 _CITATION_MARK: Final = re.compile(r"[A-Z]+REF\d+")
 _URL: Final = re.compile(r"(?:https?://|www\.)[^\s<>()\[\]{}\"'`]+[^\s<>()\[\]{}\"'`.,;:]", re.IGNORECASE)
 _MAX_HEALED: Final = 20
@@ -140,6 +143,8 @@ _MAX_COMPARED: Final = 100
 """Numbers of one text that are held against all of the other's."""
 _MIN_IN_PLACE: Final = 3
 """Stems in common that tell that one number stands in another's place."""
+_MIN_KEPT_SENTENCE: Final = 0.6
+"""Share of a raw sentence's stems by which it is known again."""
 _SEQUENCE: Final = re.compile(r"(?<![\w-])\d+(?:-\d+){2,20}(?![\w-])")
 _MAX_ALIKE: Final = 20
 """Occurrences of one number, and words like a name, that are looked at."""
@@ -149,13 +154,28 @@ _RATE: Final = re.compile(
 )
 _GLUED_NUMBER: Final = re.compile(r"(?<![\w.,])(\d{1,9})\.(?=\d+[A-Z])")
 _NAMED: Final = re.compile(r"\b[A-Z][\w+]*[ -]\Z")
-_SCALE: Final = re.compile(r"\b(hundreds|thousands|millions|billions) of\b", re.IGNORECASE)
+_SCALE: Final = re.compile(r"\b(dozens|hundreds|thousands|millions|billions) of\b", re.IGNORECASE)
+_DESIGNATED: Final = re.compile(r"(?<![\w-])([^\W\d_]{0,30}[A-Z][^\W\d_]{0,30})-(\d{1,6})(?![^\W_])")
+"""A number joined to a name."""
+_KIN: Final = [
+    frozenset(map(stem, nouns.split()))
+    for nouns in (
+        "minute hour day daily week month year decade century",
+        "bit byte character word token sentence",
+        "thread core process machine cpu gpu",
+    )
+]
+"""Units and counted nouns of which one in another's place is another fact, a number in front of it or not."""
+_AMBIGUOUS: Final = frozenset(map(stem, ["core", "process", "machine"]))
+"""What takes a unit's place as a unit, but in the raw text mostly is none: ``core idea``, ``machine translation``."""
+_MIN_KIN: Final = 2
+"""Stems in common of two places in which two of these stand."""
 _UNCOUNTED_UNIT: Final = re.compile(
     r"\b(?:an?|few|several|many|past|last|recent) (minute|hour|day|week|month|year|decade|centur(?:y|ie))s?\b",
     re.IGNORECASE,
 )
 _OF_WHOLE: Final = re.compile(
-    r"(?:\s?\\?%|[ -]per ?cent|[ -]?[^\W\d_]{1,14})\s(?:of|per)\b(?: all| the| its| our| their)*"
+    r"(?:\s?\\?%\$?|[ -]per ?cent|[ -]?[^\W\d_]{1,14})\s(?:of|per)\b(?: all| the| its| our| their| total| overall| number of)*"
 )
 _MIN_SPELLED: Final = 6
 """Letters of a name from which one letter more or less is a slip of the pen."""
@@ -181,8 +201,39 @@ def numbers_missing(raw: Features, rewrite: Features, _: GateOptions) -> list[Fi
             and not _is_single(quantity, rewrite)
         ):
             lost.setdefault(quantity.value, quantity)
+    for quantity in _gone_from_place(raw, rewrite):
+        lost.setdefault(quantity.value, quantity)
     places = [(_shown(raw, quantity), quantity.start, quantity.end) for quantity in lost.values()]
+    places += [(found[0], *found.span()) for found in _new_scales(raw, rewrite)]
     return _missing("number_missing", raw, rewrite, places, "number")
+
+
+def _gone_from_place(raw: Features, rewrite: Features) -> Iterator[Quantity]:
+    """Numbers with decimals behind a name, said less often than before, gone from a sentence that is kept otherwise."""
+    before, after = ([*islice(_named_decimals(text), _MAX_COMPARED)] for text in (raw, rewrite))
+    n_before, n_after = Counter(q.value for q in before), Counter(q.value for q in after)
+    for old in before:
+        sentence = raw.sentence_at(old.start)
+        if sentence is None or not 0 < n_after[old.value] < n_before[old.value]:
+            continue
+        alike = max(rewrite.sentences, key=lambda s: len(s.stems & sentence.stems), default=None)
+        if alike is None or len(alike.stems & sentence.stems) < _MIN_KEPT_SENTENCE * len(sentence.stems):
+            continue
+        if not any(q.value == old.value and alike.start <= q.start < alike.end for q in after):
+            yield old
+
+
+def _named_decimals(features: Features) -> Iterator[Quantity]:
+    """Numbers with decimals behind a name, as versions are."""
+    for quantity in features.bare_quantities:
+        before = features.prose[max(0, quantity.start - 40) : quantity.start]
+        if _has_decimals(quantity) and _NAMED.search(before):
+            yield quantity
+
+
+def _has_decimals(quantity: Quantity) -> bool:
+    """Whether it is written so: 1.0 is a version or a measured value where a 1 may be anything."""
+    return "." in str(quantity.value)
 
 
 def numbers_invented(raw: Features, rewrite: Features, _: GateOptions) -> list[Finding]:
@@ -203,7 +254,15 @@ def numbers_invented(raw: Features, rewrite: Features, _: GateOptions) -> list[F
         if _is_small_count(quantity) and not conflict:
             continue
         found.setdefault(quantity.value, Finding("number_invented", _shown(rewrite, quantity)))
-    return list(found.values())
+    scales = [Finding("number_invented", scale[0]) for scale in _new_scales(rewrite, raw)]
+    return [*found.values(), *scales]
+
+
+def _new_scales(one: Features, other: Features) -> Iterator[re.Match[str]]:
+    """``thousands of`` in one text, where the other has no thousand."""
+    for found in _SCALE.finditer(one.bare):
+        if other.vocabulary.isdisjoint({found[1].lower(), found[1].lower().removesuffix("s")}):
+            yield found
 
 
 def numbers_replaced(raw: Features, rewrite: Features, _: GateOptions) -> list[Finding]:
@@ -258,10 +317,21 @@ def _has_place(rewrite: Features, after: list[Quantity], old: Quantity, stems: f
 
 
 def sequences_invented(raw: Features, rewrite: Features, _: GateOptions) -> list[Finding]:
-    """Numbers joined by hyphens (``15-16-8-8-1``) stay as they are: each alone may occur elsewhere."""
+    """Numbers joined by hyphens, to each other (``15-16-8-8-1``) or to a name (``UTF-8``), stay as they are."""
     known = set(_SEQUENCE.findall(raw.known_prose))
     new = dict.fromkeys(_SEQUENCE.findall(rewrite.prose))
-    return [Finding("number_invented", numbers) for numbers in new if known and numbers not in known]
+    return [
+        *(Finding("number_invented", numbers) for numbers in new if known and numbers not in known),
+        *_designations_invented(raw, rewrite),
+    ]
+
+
+def _designations_invented(raw: Features, rewrite: Features) -> Iterator[Finding]:
+    """Numbers joined to a name (``UTF-8``), in place of those that it has behind it in the raw text."""
+    for name, number in islice(dict.fromkeys(_DESIGNATED.findall(rewrite.prose)), _MAX_COMPARED):
+        behind = re.findall(rf"(?<![^\W_]){re.escape(name)}[- ]?(\d[^.;\n]{{0,40}})", raw.known_prose)
+        if behind and not any(re.search(rf"(?<!\d){number}(?!\d)", text) for text in behind):
+            yield Finding("number_invented", f"{name}-{number}")
 
 
 def _complements(raw: Features) -> set[Decimal]:
@@ -286,7 +356,8 @@ def _is_fact(raw: Features, quantity: Quantity) -> bool:
     if quantity.form == "ordinal":
         return False
     if quantity.value == 1:
-        return quantity.form == "digits" and bool(quantity.unit or quantity.counted)
+        is_fact = quantity.unit or quantity.counted or _has_decimals(quantity)
+        return quantity.form == "digits" and bool(is_fact)
     if quantity.form == "word" and quantity.value <= _SMALL_COUNT and _is_anaphoric(raw, quantity):
         return False
     if quantity.form == "multiple":
@@ -300,7 +371,12 @@ def _is_fact(raw: Features, quantity: Quantity) -> bool:
 
 def _is_single(quantity: Quantity, rewrite: Features) -> bool:
     """Whether what is counted once is in the rewrite, where it needs no number: ``1 epoch`` is ``an epoch``."""
-    return quantity.value == 1 and quantity.unit != "%" and bool(rewrite.stems.keys() & set(quantity.phrase))
+    return (
+        quantity.value == 1
+        and not _has_decimals(quantity)
+        and quantity.unit != "%"
+        and bool(rewrite.stems.keys() & set(quantity.phrase))
+    )
 
 
 def _is_anaphoric(raw: Features, quantity: Quantity) -> bool:
@@ -356,6 +432,7 @@ def units(raw: Features, rewrite: Features, _: GateOptions) -> list[Finding]:
         *_rate_findings(raw, rewrite),
         *_scale_findings(raw, rewrite),
         *_uncounted_unit_findings(raw, rewrite),
+        *_kin_findings(raw, rewrite),
     ]
 
 
@@ -410,6 +487,19 @@ def _uncounted_unit_findings(raw: Features, rewrite: Features) -> Iterator[Findi
     for unit, shown in _uncounted_units(rewrite.prose):
         if before and unit not in known:
             yield Finding("unit_changed", shown)
+
+
+def _kin_findings(raw: Features, rewrite: Features) -> Iterator[Finding]:
+    """``a container for bytes`` does not become one for characters of which the raw text says nothing."""
+    known = {stem(word) for word in raw.vocabulary}
+    for kin in _KIN:
+        units = [t for t in raw.tokens if t.stem in kin - _AMBIGUOUS][:_MAX_COMPARED]
+        old = [stems_around(raw, token.start, token.start) for token in units]
+        new = [t for t in rewrite.tokens if t.stem in kin and t.stem not in known][:_MAX_COMPARED]
+        for token in new:
+            here = stems_around(rewrite, token.start, token.start) - kin
+            if any(len(here & there) >= _MIN_KIN for there in old):
+                yield Finding("unit_changed", f"{token.stem} where the raw text has none")
 
 
 def _uncounted_units(text: str) -> Iterator[tuple[str, str]]:
@@ -502,7 +592,8 @@ def acronyms_missing(raw: Features, rewrite: Features, _: GateOptions) -> list[F
     places = [
         (acronym, offset, offset + len(acronym))
         for acronym, offset in raw.acronyms.items()
-        if not _has_acronym(rewrite, acronym)
+        if not (_has_acronym(rewrite, acronym) and not _is_only_in_code(rewrite, acronym))
+        and not _names_itself(raw, acronym)
         and not _has_long_form(raw, rewrite, acronym)
         and not _is_misspelled(raw, rewrite, acronym)
     ]
@@ -521,14 +612,33 @@ def acronyms_invented(raw: Features, rewrite: Features, _: GateOptions) -> list[
 
 
 def _has_acronym(features: Features, acronym: str) -> bool:
-    parts = [part.lower() for part in _PART.findall(acronym)]
     if acronym.lower() in features.vocabulary or acronym.lower().rstrip("s") in features.vocabulary:
         return True
     if re.search(rf"\d{re.escape(acronym)}(?![^\W_])", features.known_prose):  # 5.48GB
         return True
-    if len(parts) > 1 or len(acronym) == 2:  # Q&A, U.S.
+    if not acronym.isalnum() or len(acronym) == 2:  # Q&A, C++, U.S.
         return bool(re.search(rf"(?<![^\W_]){'.?'.join(map(re.escape, acronym))}", features.known_prose))
     return False
+
+
+def _is_only_in_code(features: Features, acronym: str) -> bool:
+    """Whether small letters in inline code are all there is of it: ``std::tls`` does not mention TLS."""
+    return acronym.lower() in _words_of_code(features) and acronym not in features.prose
+
+
+@lru_cache(maxsize=4)
+def _words_of_code(features: Features) -> frozenset[str]:
+    """The words, in lower case, that stand in inline code and nowhere else."""
+    spoken, code = _CODE.sub(" ", features.prose), " ".join(_CODE.findall(features.prose))
+    return frozenset(_PART.findall(code.lower())) - frozenset(_PART.findall(spoken.lower()))
+
+
+def _names_itself(raw: Features, acronym: str) -> bool:
+    """Whether the text only calls itself so: ``this RFC``, a mark or a verb behind it, but not ``this NLP task``."""
+    places = re.findall(rf"([Tt]his )?(?<![^\W_]){re.escape(acronym)}(?![^\W_])\s*(\w*)", raw.bare)
+    return bool(places) and all(
+        this and (not word or word.endswith("s") or word in STOP_WORDS) for this, word in places
+    )
 
 
 def _has_long_form(raw: Features, rewrite: Features, acronym: str) -> bool:

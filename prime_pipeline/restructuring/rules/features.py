@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
+from unicodedata import normalize
 
 from prime_pipeline.text.acronyms import acronym_form, acronym_offsets, definitions, initials
 from prime_pipeline.text.entities import EntityFinder
@@ -140,7 +141,7 @@ class Features:
 def features(raw: Protected, text: str, finder: EntityFinder) -> Features:
     """The features of the raw text itself (``text`` is ``raw.text``) or of a rewrite of it."""
     placeholders = raw.placeholders_in(text)
-    prose = text
+    prose = text = normalize("NFC", text)
     for placeholder in set(placeholders):
         prose = prose.replace(placeholder, " " * len(placeholder))
     bare, words = without_references(without_non_prose(prose)), [word.lower() for word in WORD.findall(prose)]

@@ -257,14 +257,15 @@ def _plain(line: str) -> str:
 
 
 def same_language(raw: Features, rewrite: Features, _: GateOptions) -> list[Finding]:
-    """The whole and every sentence are in a language that the raw text has."""
+    """The whole and every sentence are in a language that the raw text has; what it has verbatim is a quotation."""
     known = {language(raw.prose), *(language(_without_math(s.text)) for s in raw.sentences)} - {None}
     scripts = {script(s.text) for s in raw.sentences}
     if not known:
         return []
     for sentence in rewrite.sentences:
         own = language(_without_math(sentence.text))
-        if (own and own not in known) or (script(sentence.text) not in {*scripts, None}):
+        is_other = (own and own not in known) or script(sentence.text) not in {*scripts, None}
+        if is_other and " ".join(sentence.text.split()) not in " ".join(raw.prose.split()):
             return [Finding("language", f"{own or script(sentence.text)}: {sentence.text[:60]!r}")]
     own = language(rewrite.prose)
     if (own and own not in known) or _has_lost_its_words(raw, rewrite):

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Final
 
 from prime_pipeline.records import Finding
@@ -35,6 +35,20 @@ _STOP: Final = re.compile(r"[;:()]")
 _COORDINATION: Final = re.compile(r"\b(?:nor|or|and(?! [a-z]+(?:s|ed) (?:the|an?|our|its|their|this)\b))\b")
 """What carries a negation on; in ``no longer suffers and matches the best`` a verb begins anew."""
 _BE: Final = re.compile(r"\b(?:is|are|was|were|be|been)\s(?:\w+ly\s)?\Z")
+_CONTRARIES: Final = {
+    "reject": "accept",
+    "refus": "accept",
+    "prohibit": "allow",
+    "preclud": "allow",
+    "rul": "allow",
+    "prevent": "allow",
+    "fail": "succeed",
+    "exclud": "include",
+    "omit": "include",
+    "ignor": "consider",
+    "disregard": "consider",
+}
+"""What a cue, known by how it begins, says that somebody or something does not do."""
 _LIGHT: Final = frozenset({stem("able")})
 """What stands between a negation and the verb that it negates."""
 _MAX_CANDIDATES: Final = 40
@@ -200,7 +214,8 @@ def _matched(
     """
     used_left: set[int] = set()
     used_right: set[int] = set()
-    for _, i, j in sorted(_pairs(left, right, other), key=lambda pair: (-pair[0], pair[1], pair[2])):
+    pairs = chain(_pairs(left, right, other), _lone_pairs(left, right))
+    for _, i, j in sorted(pairs, key=lambda pair: (-pair[0], pair[1], pair[2])):
         if i not in used_left and j not in used_right:
             used_left.add(i)
             used_right.add(j)
@@ -221,6 +236,7 @@ def _context(features: Features, cue: NegationCue) -> _Context:
         end = second.start()
     if glued := _GLUED_END.search(features.bare, cue.end, end):
         end = glued.start()
+    start = max((m.end() for m in _GLUED_END.finditer(features.bare, start, cue.start)), default=start)
     scope = features.around(cue.end, min(cue.end + _REACH, end))
     before = features.around(max(cue.start - (_BACK if scope else _ELLIPSIS_BACK), start), cue.start)
     clause_start = max(
@@ -246,6 +262,8 @@ def _context(features: Features, cue: NegationCue) -> _Context:
 
 def _own_stems(cue: NegationCue) -> list[str]:
     """What a cue negates within itself (``unavailable``), or says in the superlative (``largest``)."""
+    if contrary := next((word for start, word in _CONTRARIES.items() if cue.word.startswith(start)), ""):
+        return [stem(cue.word), stem(contrary)]
     if cue.strength in {"strong", "verb"}:
         return []
     return [stem(cue.word), _bare_stem(cue)] if cue.word.replace("-", "").isalpha() else []
@@ -277,6 +295,17 @@ def _pairs(left: list[_Context], right: list[_Context], other: Features) -> Iter
         for j, score in scores.items():
             if score >= _MIN_LIKENESS and (bonus := _likeness(context, right[j], score)):
                 yield score * bonus, i, j
+
+
+def _lone_pairs(left: list[_Context], right: list[_Context]) -> Iterator[tuple[float, int, int]]:
+    """Equal cues of which one has no word around it (``Do nothing.``): less alike than all of :func:`_pairs`."""
+    by_word: defaultdict[str, list[int]] = defaultdict(list)
+    for j, context in enumerate(right):
+        by_word[context.cue.word].append(j)
+    for i, context in enumerate(left):
+        for j in by_word[context.cue.word][:_MAX_CANDIDATES]:
+            if not (context.near and right[j].near):
+                yield _MIN_LIKENESS, i, j
 
 
 def _likeness(one: _Context, other: _Context, score: float) -> float:
