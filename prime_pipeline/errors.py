@@ -307,6 +307,10 @@ class EvaluationError(PrimeError):
     """A run or its judgements cannot be scored."""
 
 
+class ReportError(PrimeError):
+    """A report cannot be written or read."""
+
+
 # --- servers ----------------------------------------------------------------------------------------------------
 
 

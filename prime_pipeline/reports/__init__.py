@@ -1,0 +1,1 @@
+"""Reports: plain records of results, and the page, the Markdown and the JSON that show them."""

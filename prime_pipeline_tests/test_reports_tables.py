@@ -1,0 +1,165 @@
+"""The tables of a report, and what its figures show."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from prime_pipeline.reports.charts import MAX_MARKS, report_charts
+from prime_pipeline.reports.content import EXTRACTIVE, AuditRow, Cell, Measured, ReportContent
+from prime_pipeline.reports.layout import Datum, Table
+from prime_pipeline.reports.tables import report_tables
+from prime_pipeline_tests.report_content import LLM, NO_WEIGHTS, report_content
+
+CONTENT = report_content()
+EMPTY = ReportContent("Empty", "nothing", "today")
+IDS = [
+    *(
+        "table-1",
+        "table-2",
+        "table-3",
+        "table-4",
+        "table-5a",
+        "table-5b",
+        "answers",
+        "table-6",
+        "cost",
+        "comparisons",
+    ),
+    *("question-types", "corpus-profile", "settings", "fingerprints", "all-cells"),
+]
+
+
+def table(table_id: str, content: ReportContent = CONTENT) -> Table:
+    (found,) = [table for table in report_tables(content) if table.id == table_id]
+    return found
+
+
+def row(table_id: str, name: str, content: ReportContent = CONTENT) -> dict[str, Datum]:
+    found = table(table_id, content)
+    (fields,) = [fields for fields in found.rows if name in {datum.text for datum in fields}]
+    return dict(zip(found.columns, fields, strict=True))
+
+
+@pytest.mark.parametrize(
+    "content", [EMPTY, CONTENT, report_content(EXTRACTIVE)], ids=["empty", "llm", "extractive"]
+)
+def test_every_table_is_there_and_rectangular(content: ReportContent) -> None:
+    tables = report_tables(content)
+    assert [found.id for found in tables] == IDS
+    assert all(len(fields) == len(found.columns) for found in tables for fields in found.rows)
+    assert all(bool(found.rows) is (content is not EMPTY) for found in tables)
+
+
+def test_table_1_is_of_raw_text_behind_one_pipeline() -> None:
+    assert [fields[0].text for fields in table("table-1").rows] == [
+        "chunk-256",
+        "summary-augmented",
+        "RAPTOR-lite",
+        "structure-chunks",
+        "PRIME offline",
+    ]
+    assert table("table-1").columns[:3] == ("representation", "NDCG@5", "NDCG@5, published")
+    assert row("table-1", "RAPTOR-lite")["NDCG@5"] == Datum(f"unavailable: {NO_WEIGHTS}", kind="absent")
+    assert row("table-1", "RAPTOR-lite")["P@5"] == Datum("")
+
+
+def test_two_rerankers_are_two_rows() -> None:
+    cells = tuple(
+        Cell("chunk-256", "hybrid+reranker", "ndcg@5", Measured(0.3), reranker=name)
+        for name in ("ours", "theirs")
+    )
+    rows = table("table-1", replace(EMPTY, cells=cells)).rows
+    assert [fields[0].text for fields in rows] == ["chunk-256, ours", "chunk-256, theirs"]
+
+
+def test_table_2_sets_published_numbers_beside_ours() -> None:
+    found = row("table-2", "structure-chunks")
+    assert (found["dense"].text, found["dense"].kind) == ("0.207", "number")
+    assert found["dense"].detail.startswith("[0.1")
+    assert found["dense, published"] == Datum("0.201", "§ 4.2", 0.201, "published")
+    assert found["hybrid, published"] == Datum("")
+    assert [name.split(",")[0] for name in found][1::2] == [name.split(",")[0] for name in found][2::2]
+
+
+def test_extractive_text_has_no_published_number_beside_it() -> None:
+    assert row("table-2", f"PRIME full ({LLM})")["hybrid, published"].text == "0.245"
+    assert (
+        row("table-2", "PRIME full (extractive)", report_content(EXTRACTIVE))["hybrid, published"].text == ""
+    )
+
+
+def test_table_3_has_the_change_of_each_task() -> None:
+    pony = row("table-3", "pony")
+    assert pony["change"].text == "+102.0%"
+    assert pony["change, published"].text == "+175.6%"
+    assert row("table-3", "biology")["change, published"].order is None  # a range
+
+
+def test_table_4_takes_the_cells_of_nfcorpus_only() -> None:
+    assert [fields[0].text for fields in table("table-4").rows] == [
+        "full-text",
+        "PRIME offline",
+        "PRIME (FT)",
+    ]
+
+
+def test_a_question_type_has_no_published_number() -> None:
+    rows = table("answers").rows
+    assert [fields[3].text for fields in rows] == ["0.0842", "0.0866", "0.0957", ""]
+    assert rows[3][2].detail == "no interval: fewer than ten questions"
+
+
+def test_audit_rows_are_in_the_order_of_their_panels() -> None:
+    rows = (AuditRow("C", "contradiction", Measured(0.1)), AuditRow("A", "mine", Measured(0.2)))
+    assert [fields[0].text for fields in table("table-6", replace(EMPTY, audit=rows)).rows] == ["A", "C"]
+
+
+def test_costs_have_their_ratio_to_structure_chunks() -> None:
+    offline = row("cost", "PRIME offline")
+    assert (offline["vectors"].text, offline["vectors"].detail) == ("416", "13.4× less")
+    assert offline["vectors, published"].text == "22.4× less"
+    assert row("cost", "structure-chunks")["vectors"].detail == ""
+    assert "query time, ms, dense" in offline
+    assert "12,096 queries (23,296,000 tokens" in table("cost").caption
+
+
+def test_without_structure_chunks_costs_have_no_ratio() -> None:
+    cells = (Cell("chunk-256", "dense", "ndcg@5", None, "not run", cost={"vectors": 7}),)
+    assert row("cost", "chunk-256", replace(EMPTY, cells=cells))["vectors"] == Datum("7", "", 7, "number")
+
+
+def test_all_cells_are_listed() -> None:
+    assert len(table("all-cells").rows) == len(CONTENT.cells)
+
+
+def test_equal_contents_in_another_order_give_the_same_tables_of_cells() -> None:
+    turned = replace(CONTENT, cells=CONTENT.cells[::-1])
+    for table_id in ("table-1", "table-2", "table-4", "question-types", "all-cells"):
+        assert table(table_id, turned) == table(table_id)
+
+
+# --- figures ----------------------------------------------------------------------------------------------------
+
+
+def test_figures_show_what_their_tables_hold() -> None:
+    charts = report_charts(CONTENT)
+    assert set(charts) == {"table-2", "table-3", "table-5a", "table-5b", "answers", "table-6", "comparisons"}
+    assert list(dict.fromkeys(mark.panel for mark in charts["table-2"].marks)) == [
+        "dense",
+        "hybrid",
+        "hybrid + ms-marco-MiniLM-L-6-v2",
+    ]
+    assert len(charts["table-2"].marks) == 15  # those that could not be measured are not drawn
+    assert [mark.published for mark in charts["answers"].marks] == [0.0842, 0.0866, 0.0957]
+
+
+def test_an_empty_report_has_no_figures() -> None:
+    assert report_charts(EMPTY) == {}
+
+
+def test_a_figure_has_so_many_rows_and_says_what_is_left_out() -> None:
+    rows = tuple(AuditRow("A", f"dimension {at}", Measured(0.5)) for at in range(MAX_MARKS + 5))
+    chart = report_charts(replace(EMPTY, audit=rows))["table-6"]
+    assert (len(chart.marks), chart.n_left_out) == (MAX_MARKS, 5)
