@@ -12,7 +12,7 @@ import pytest
 PACKAGE = Path(__file__).parent.parent / "prime_pipeline"
 
 LAYERS: tuple[frozenset[str], ...] = (
-    frozenset({"records", "errors", "progress"}),
+    frozenset({"records", "errors", "progress", "pages"}),
     frozenset({"text", "storage"}),
     frozenset({"models", "llm"}),
     frozenset({"corpus", "restructuring", "metadata", "indexes", "evaluation"}),
@@ -39,7 +39,7 @@ ONLY_IN: dict[str, set[str]] = {
     "pytrec_eval": {"evaluation"},
     "typer": {"cli"},
     "spacy": {"text"},
-    "jinja2": {"restructuring", "reports"},
+    "jinja2": {"pages"},
     "matplotlib": {"reports"},
     "rich": {"cli", "console"},
 }

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Mapping
-from functools import cache
 from itertools import groupby
-from typing import TYPE_CHECKING
 
+from prime_pipeline.pages import environment
 from prime_pipeline.reports.charts import report_charts
 from prime_pipeline.reports.content import ReportContent, check
 from prime_pipeline.reports.figures import svg
 from prime_pipeline.reports.layout import Table
 from prime_pipeline.reports.summary import summary
 from prime_pipeline.reports.tables import report_tables
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
 
 PUBLISHED_NOTE = (
     "Numbers marked published are those of the PRIME paper, made with its models on its data; they stand beside ours for "
@@ -72,25 +66,5 @@ def prose_parts(content: ReportContent) -> list[tuple[str, str, tuple[str, ...]]
 
 def render(template: str, **values: object) -> str:
     """A page from one of the templates; half of a surrogate pair, which no file can hold, becomes a question mark."""
-    page = _environment().get_template(template).render(values)
+    page = environment("prime_pipeline.reports").get_template(template).render(values)
     return page.encode("utf-8", "replace").decode()
-
-
-@cache
-def _environment() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("prime_pipeline.reports", "pages"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["csp_hash"] = _csp_hash
-    return environment
-
-
-def _csp_hash(text: str) -> str:
-    """A source expression of a content security policy that allows just this inline text."""
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from prime_pipeline.pages import environment
 from prime_pipeline.records import Document, DocumentOutcome
 from prime_pipeline.restructuring.diff import VERDICTS, outcome_counts, section_diffs, words_summary
 from prime_pipeline.storage.atomic import write_text
-
-if TYPE_CHECKING:
-    from jinja2 import Template
 
 
 def diff_page(document: Document, outcome: DocumentOutcome) -> str:
@@ -27,12 +22,16 @@ def diff_page(document: Document, outcome: DocumentOutcome) -> str:
         DocumentError: See :func:`~prime_pipeline.restructuring.diff.section_diffs`.
     """
     diffs = section_diffs(document, outcome)
-    return _template().render(
-        document=document,
-        diffs=diffs,
-        counts=outcome_counts(diffs),
-        words=words_summary(diffs),
-        verdicts=VERDICTS,
+    return (
+        environment("prime_pipeline.restructuring")
+        .get_template("document.html")
+        .render(
+            document=document,
+            diffs=diffs,
+            counts=outcome_counts(diffs),
+            words=words_summary(diffs),
+            verdicts=VERDICTS,
+        )
     )
 
 
@@ -53,20 +52,3 @@ def write_diff_page(folder: Path, document: Document, outcome: DocumentOutcome) 
     path = page_path(folder, document.doc_id)
     write_text(path, diff_page(document, outcome).encode("utf-8", "replace").decode())
     return path
-
-
-@cache
-def _template() -> Template:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    pages = PackageLoader("prime_pipeline.restructuring", "pages")
-    environment = Environment(
-        loader=pages, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters["csp_hash"] = _csp_hash
-    return environment.get_template("document.html")
-
-
-def _csp_hash(text: str) -> str:
-    """A source expression of a content security policy that allows just this inline text."""
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
