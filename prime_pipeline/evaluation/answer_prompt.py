@@ -12,16 +12,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
-from itertools import chain, count
+from itertools import chain
 from typing import Final
 
 from prime_pipeline.evaluation.passages import Passage
+from prime_pipeline.llm.fences import fence_number, fenced
 
 VERSION: Final = "answer-1"
 """For people: the text itself is part of every cache key."""
 
 _PARAGRAPH_END: Final = re.compile(r"\n[ \t]*\n")
-_FENCE_NUMBER: Final = re.compile(r"-(\d+)>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +68,9 @@ def instructions() -> str:
 def message(question: str, passages: Sequence[Passage]) -> str:
     """The sections and, behind them, the question: each in elements whose number occurs in no other text's tags."""
     texts = chain([question], *((p.title, *p.heading_path, p.text) for p in passages))
-    taken = {number for text in texts for number in _FENCE_NUMBER.findall(text)}
-    number = next(number for number in count(1) if str(number) not in taken)
+    number = fence_number(texts)
     sections = (_section(passage, number) for passage in passages)
-    return "\n".join((*sections, _element("question", number, question)))
+    return "\n".join((*sections, fenced("question", number, question)))
 
 
 def _beginning(passage: Passage, max_tokens: int, count_tokens: Callable[[str], int]) -> Passage | None:
@@ -88,12 +87,8 @@ def _beginning(passage: Passage, max_tokens: int, count_tokens: Callable[[str], 
 def _section(passage: Passage, number: int) -> str:
     path = " > ".join(_one_line(heading) for heading in passage.heading_path)
     fields = {"document": _one_line(passage.title), "path": path, "text": passage.text}
-    inside = "\n".join(_element(name, number, text) for name, text in fields.items() if text)
-    return _element("section", number, inside)
-
-
-def _element(name: str, number: int, text: str) -> str:
-    return f"<{name}-{number}>\n{text}\n</{name}-{number}>"
+    inside = "\n".join(fenced(name, number, text) for name, text in fields.items() if text)
+    return fenced("section", number, inside)
 
 
 def _one_line(text: str) -> str:

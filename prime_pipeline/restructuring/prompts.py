@@ -6,14 +6,13 @@ elsewhere.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from itertools import count
 from typing import Literal
 
+from prime_pipeline.llm.fences import fence_number, fenced
 from prime_pipeline.records import Finding
 from prime_pipeline.storage.fingerprint import text_fingerprint
 
@@ -88,11 +87,8 @@ def _one_line(text: str) -> str:
 
 def _fenced(fields: Mapping[str, str]) -> str:
     """Each field that is not empty in an element of its own, numbered so that no element's end occurs in any field."""
-    taken = {number for value in fields.values() for number in re.findall(r"-(\d+)>", value)}
-    number = next(number for number in count(1) if str(number) not in taken)
-    return "\n".join(
-        f"<{name}-{number}>\n{value}\n</{name}-{number}>" for name, value in fields.items() if value
-    )
+    number = fence_number(fields.values())
+    return "\n".join(fenced(name, number, value) for name, value in fields.items() if value)
 
 
 @cache
