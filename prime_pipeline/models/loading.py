@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from prime_pipeline.errors import ModelError
+
+if TYPE_CHECKING:
+    from sentence_transformers import CrossEncoder
 
 
 @contextmanager
@@ -33,3 +36,20 @@ def quiet_loading(directory: Path) -> Generator[None]:
         logging.set_verbosity(verbosity)
         if bars:
             logging.enable_progress_bar()
+
+
+def load_pair_model(directory: Path, device: str, window: int) -> CrossEncoder:
+    """A model that reads pairs of texts, of at most ``window`` tokens together, and gives raw logits.
+
+    Raises:
+        ModelError: See :func:`quiet_loading`.
+    """
+    from sentence_transformers import CrossEncoder
+    from torch.nn import Identity
+
+    with quiet_loading(directory):
+        model: CrossEncoder = CrossEncoder(
+            str(directory), device=device, local_files_only=True, activation_fn=Identity()
+        )
+    model.max_seq_length = window
+    return model

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prime_pipeline.errors import ModelError
-from prime_pipeline.models.loading import quiet_loading
+from prime_pipeline.models.loading import load_pair_model
 from prime_pipeline.models.location import model_fingerprint, read_config, resolve_model
 from prime_pipeline.models.tokenizer import EncoderTokenizer
 from prime_pipeline.text.sentences import sentence_spans
@@ -164,15 +164,7 @@ class NliModel:
 
     def _loaded(self) -> CrossEncoder:
         if self._model is None:
-            from sentence_transformers import CrossEncoder
-            from torch.nn import Identity
-
-            with quiet_loading(self._directory):
-                model = CrossEncoder(
-                    str(self._directory), device=self._device, local_files_only=True, activation_fn=Identity()
-                )
-            model.max_seq_length = self.tokenizer.window
-            self._model = model
+            self._model = load_pair_model(self._directory, self._device, self.tokenizer.window)
         return self._model
 
 
