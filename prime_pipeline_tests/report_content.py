@@ -17,6 +17,7 @@ from prime_pipeline.reports.content import (
     Profile,
     Property,
     ReportContent,
+    SystemCost,
 )
 
 N_QUERIES = 1_451
@@ -78,6 +79,7 @@ def report_content(restructurer: str = LLM) -> ReportContent:
         evidence=_evidence(),
         answers=_answers(),
         audit=_audit(),
+        costs=tuple(_costs(restructurer)),
         break_even=BreakEven(56_000 * 416, 1_926),
         profile=_profile(),
         settings={"profile": "paper", "mode": "full", "rrf_k": "60", "top_k": "5", "resamples": "10,000"},
@@ -116,12 +118,22 @@ def _main_cells(restructurer: str) -> Iterator[Cell]:
                     result,
                     restructurer="" if is_raw else restructurer,
                     reranker=RERANKER if at == 2 else "",
-                    cost=dict(zip(_COST_NAMES, _COSTS[representation], strict=True))
-                    if measure == "ndcg@5"
-                    else {},
                 )
     for representation in ("summary-augmented", "raptor-lite"):
         yield Cell(representation, "hybrid+reranker", "ndcg@5", None, NO_WEIGHTS, reranker=RERANKER)
+
+
+def _costs(restructurer: str) -> Iterator[SystemCost]:
+    for representation, amounts in _COSTS.items():
+        is_raw = representation not in {"restructured-full-text", "prime-full"}
+        for at, pipeline in enumerate(_PIPELINES):
+            yield SystemCost(
+                representation,
+                dict(zip(_COST_NAMES, amounts, strict=True)),
+                pipeline,
+                restructurer="" if is_raw else restructurer,
+                reranker=RERANKER if at == 2 else "",
+            )
 
 
 def _typed_cells() -> Iterator[Cell]:

@@ -22,6 +22,7 @@ from prime_pipeline.reports.content import (
     Profile,
     Property,
     ReportContent,
+    SystemCost,
     check,
 )
 from prime_pipeline.reports.report_json import SCHEMA_VERSION, from_json, to_json
@@ -60,8 +61,8 @@ def test_a_number_that_is_none_is_refused_by_name(number: float) -> None:
 
 
 def test_a_number_deep_in_a_mapping_is_refused_by_name() -> None:
-    with pytest.raises(ReportError, match=r"\.cost\['vectors'\] is nan"):
-        check(replace(EMPTY, cells=(replace(CELL, cost={"vectors": math.nan}),)))
+    with pytest.raises(ReportError, match=r"costs\[0\]\.amounts\['vectors'\] is nan"):
+        check(replace(EMPTY, costs=(SystemCost("chunk-256", {"vectors": math.nan}),)))
 
 
 def test_two_cells_of_one_key_are_refused_also_where_one_leaves_the_data_set_out() -> None:
@@ -95,11 +96,12 @@ def measured(draw: st.DrawFn) -> Measured:
 mappings = st.dictionaries(texts, numbers, max_size=3)
 words = st.dictionaries(texts, texts, max_size=3)
 optional = st.none() | measured()
-cells = st.builds(Cell, result=optional, cost=mappings, per_query=mappings)
+cells = st.builds(Cell, result=optional, per_query=mappings)
 contrasts = st.builds(Contrast, raw=measured(), restructured=measured(), relative=optional)
 contents = st.builds(
     ReportContent,
     cells=st.lists(cells, max_size=3, unique_by=lambda cell: cell.key[1:]).map(tuple),
+    costs=st.lists(st.builds(SystemCost, amounts=mappings), max_size=2).map(tuple),
     comparisons=st.lists(
         st.builds(
             Comparison,

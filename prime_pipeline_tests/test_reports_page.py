@@ -26,6 +26,7 @@ from prime_pipeline.reports.content import (
     Profile,
     Property,
     ReportContent,
+    SystemCost,
 )
 from prime_pipeline.reports.figures import svg
 from prime_pipeline.reports.markdown import MAX_ROWS, report_markdown
@@ -52,7 +53,7 @@ def evil_content() -> ReportContent:
         restructurer=EVIL,
         cells=(
             Cell(
-                EVIL, EVIL, "ndcg@5", result, dataset=EVIL, restructurer=EVIL, reranker=EVIL, cost={EVIL: 1.0}
+                EVIL, EVIL, "ndcg@5", result, dataset=EVIL, restructurer=EVIL, reranker=EVIL
             ),
             Cell(EVIL, "hybrid+reranker", EVIL, None, EVIL, question_type=EVIL),
         ),
@@ -65,6 +66,7 @@ def evil_content() -> ReportContent:
         evidence=(Contrast(EVIL, result, result, bare, EVIL),),
         answers=(AnswerRow(EVIL, result),),
         audit=(AuditRow("A", EVIL, result),),
+        costs=(SystemCost(EVIL, {EVIL: 1.0}, EVIL, EVIL, EVIL),),
         profile=Profile(EVIL, EVIL, (EVIL,), (Property(EVIL, result, EVIL),)),
         settings={EVIL: EVIL},
         fingerprints={EVIL: EVIL},

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from prime_pipeline.reports.charts import MAX_MARKS, report_charts
-from prime_pipeline.reports.content import EXTRACTIVE, AuditRow, Cell, Measured, ReportContent
+from prime_pipeline.reports.content import EXTRACTIVE, AuditRow, Cell, Measured, ReportContent, SystemCost
 from prime_pipeline.reports.layout import Datum, Table
 from prime_pipeline.reports.tables import report_tables
 from prime_pipeline_tests.report_content import LLM, NO_WEIGHTS, report_content
@@ -126,8 +126,8 @@ def test_costs_have_their_ratio_to_structure_chunks() -> None:
 
 
 def test_without_structure_chunks_costs_have_no_ratio() -> None:
-    cells = (Cell("chunk-256", "dense", "ndcg@5", None, "not run", cost={"vectors": 7}),)
-    assert row("cost", "chunk-256", replace(EMPTY, cells=cells))["vectors"] == Datum("7", "", 7, "number")
+    costs = (SystemCost("chunk-256", {"vectors": 7}),)
+    assert row("cost", "chunk-256", replace(EMPTY, costs=costs))["vectors"] == Datum("7", "", 7, "number")
 
 
 def test_all_cells_are_listed() -> None:

@@ -10,7 +10,7 @@ from typing import Final, Literal
 from prime_pipeline.errors import ReportError
 
 Level = Literal["document", "section", "answer"]
-Panel = Literal["A", "B", "C"]
+Panel = Literal["A", "B", "C", "D"]
 
 EXTRACTIVE: Final = "extractive"
 """The restructurer that works by rules, without a language model; what it makes is never called SR."""
@@ -24,9 +24,17 @@ REPRESENTATIONS: Final = (
     "prime-full-text",
     "restructured-full-text",
     "prime-full",
+    "default",
 )
 """Index representations in the order of the tables; others follow in alphabetical order."""
-PIPELINES: Final = ("dense", "hybrid", "hybrid+reranker")
+PIPELINES: Final = (
+    "bm25",
+    "dense",
+    "hybrid",
+    "hybrid+reranker",
+    "hybrid-sections",
+    "hybrid-sections+reranker",
+)
 """Retrieval pipelines in the order of the tables; others follow in alphabetical order."""
 
 
@@ -80,7 +88,6 @@ class Cell:
         question_type: Empty for all queries.
         restructurer: :data:`EXTRACTIVE`, the label of a language model, or empty where the text is raw.
         reranker: Label of the second stage's model; empty without one.
-        cost: What the system costs, as counts: see :data:`~prime_pipeline.reports.wording.COSTS`.
         per_query: Query id to value, if two reports are to be compared query by query.
     """
 
@@ -94,7 +101,6 @@ class Cell:
     question_type: str = ""
     restructurer: str = ""
     reranker: str = ""
-    cost: Mapping[str, float] = field(default_factory=dict)
     per_query: Mapping[str, float] = field(default_factory=dict)
 
     @property
@@ -171,20 +177,54 @@ class Contrast:
 
 @dataclass(frozen=True, slots=True)
 class AnswerRow:
-    """Answer-F1 of one condition, such as ``raw-to-restructured`` (retrieved on, read by the generator)."""
+    """What generated answers of one condition are worth.
+
+    Attributes:
+        condition: Such as ``raw-to-restructured``: the text that is searched, then the one that the generator reads.
+        f1: Answer-F1.
+        question_type: Empty for all questions.
+        evidence_f1: Of the paragraphs that the generator was given to read; None where none are marked as gold.
+    """
 
     condition: str
     f1: Measured
     question_type: str = ""
+    evidence_f1: Measured | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class AuditRow:
-    """One dimension of the fidelity audit: A evidence, B facts, C contradiction. The share is from 0 to 1."""
+    """One dimension of the fidelity audit; the share is from 0 to 1.
+
+    Panels: A evidence, B facts, C contradiction, D how well the router would have spared what was harmed.
+    """
 
     panel: Panel
     dimension: str
     share: Measured
+
+
+@dataclass(frozen=True, slots=True)
+class SystemCost:
+    """What one representation costs, and what a query over it does.
+
+    Attributes:
+        amounts: Counts by name, see :data:`~prime_pipeline.reports.wording.COSTS`.
+        pipeline: Whose queries cost what is named ``query_``; empty where that does not depend on it.
+        restructurer: As in :class:`Cell`.
+        reranker: As in :class:`Cell`.
+    """
+
+    representation: str
+    amounts: Mapping[str, float]
+    pipeline: str = ""
+    restructurer: str = ""
+    reranker: str = ""
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What tells it from the others of a report."""
+        return (self.representation, self.restructurer, self.pipeline, self.reranker)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +291,7 @@ class ReportContent:
     evidence: tuple[Contrast, ...] = ()
     answers: tuple[AnswerRow, ...] = ()
     audit: tuple[AuditRow, ...] = ()
+    costs: tuple[SystemCost, ...] = ()
     break_even: BreakEven | None = None
     profile: Profile | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -267,7 +308,7 @@ class ReportContent:
     def restructurers(self) -> tuple[str, ...]:
         """What made restructured text anywhere in the report, in alphabetical order."""
         named = {self.restructurer}
-        named |= {cell.restructurer for cell in self.cells} | {c.restructurer for c in self.comparisons}
+        named |= {item.restructurer for item in (*self.cells, *self.comparisons, *self.costs)}
         return tuple(sorted(named - {""}))
 
 
@@ -286,6 +327,26 @@ def check(content: ReportContent) -> None:
     for name, number in _numbers(content, "report"):
         if not math.isfinite(number):
             raise ReportError(f"{name} is {number}: leave it out and say why instead")
+
+
+def bare_numbers(content: ReportContent) -> list[str]:
+    """Where numbers stand that have no interval and no word why: a report should hold none."""
+    return [
+        name
+        for name, found in _parts(content, "report")
+        if isinstance(found, Measured) and found.low is None and not found.reason
+    ]
+
+
+def _parts(value: object, name: str) -> Iterator[tuple[str, object]]:
+    """Every record below a value, with the path that leads there."""
+    if isinstance(value, tuple):
+        for at, item in enumerate(value):
+            yield from _parts(item, f"{name}[{at}]")
+    elif is_dataclass(value):
+        yield name, value
+        for part in fields(value):
+            yield from _parts(getattr(value, part.name), f"{name}.{part.name}")
 
 
 def _numbers(value: object, name: str) -> Iterator[tuple[str, float]]:

@@ -184,7 +184,7 @@ def _listed(name: str, measured: Measured, form: wording.Format) -> str:
 
 
 def _audit(content: ReportContent) -> Iterator[Sentence]:
-    panels = {"A": "Evidence", "B": "Facts kept", "C": "Contradiction"}
+    panels = {"A": "Evidence", "B": "Facts", "C": "Contradiction", "D": "Router"}
     for panel, what in panels.items():
         if rows := [row for row in content.audit if row.panel == panel]:
             shares = "; ".join(_listed(row.dimension, row.share, wording.percent) for row in rows)

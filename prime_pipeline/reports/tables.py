@@ -12,6 +12,7 @@ from prime_pipeline.reports.content import (
     Comparison,
     Contrast,
     ReportContent,
+    SystemCost,
     in_order,
 )
 from prime_pipeline.reports.layout import (
@@ -206,15 +207,16 @@ def _answers(content: ReportContent) -> Table:
             text_datum(row.question_type or "all"),
             number_datum(row.f1, wording.fine),
             published_datum(None if row.question_type else published.ANSWERS.get(row.condition)),
+            number_datum(row.evidence_f1, wording.fine),
             plain_datum(row.f1.n, wording.count),
         )
         for row in content.answers
     )
     caption = (
-        f"Answer-F1 of answers generated from retrieved sections: the corpus searched, then the one read. {_made_by(content)} "
-        "Published: QASPER's test set."
+        f"Answer-F1 of answers generated from retrieved sections: the corpus searched, then the one read. Evidence-F1 is "
+        f"that of the paragraphs read. {_made_by(content)} Published: QASPER's test set."
     )
-    columns = ("condition", "questions", "Answer-F1", f"Answer-F1, {_PUBLISHED}", "n")
+    columns = ("condition", "questions", "Answer-F1", f"Answer-F1, {_PUBLISHED}", "Evidence-F1", "n")
     return Table("answers", "Context quality", "Answers", caption, columns, rows)
 
 
@@ -230,8 +232,8 @@ def _audit(content: ReportContent) -> Table:
         for row in sorted(content.audit, key=lambda row: row.panel)
     )
     caption = (
-        f"What restructuring kept: A evidence spans, B facts, C sentences that contradict the raw text. {_made_by(content)} "
-        "Published: SR on QASPER."
+        f"What restructuring kept: A evidence spans, B facts, C sentences that contradict the raw text, D "
+        f"what the router would have spared. {_made_by(content)} Published: SR on QASPER."
     )
     columns = ("panel", "dimension", "share", f"share, {_PUBLISHED}", "n")
     return Table("table-6", "Fidelity", "Table 6. Fidelity audit", caption, columns, rows)
@@ -247,7 +249,7 @@ def _made_by(content: ReportContent) -> str:
 
 
 def _costs(content: ReportContent) -> Table:
-    systems = _system_costs(content.cells_of(content.dataset))
+    systems = _system_costs(content.costs)
     present = in_order((cost for costs in systems.values() for cost in costs), tuple(wording.COSTS))
     base = next((costs for key, costs in systems.items() if key[0] == "structure-chunks"), {})
     columns = [wording.COSTS.get(cost, cost) for cost in present]
@@ -265,16 +267,15 @@ def _costs(content: ReportContent) -> Table:
     return Table("cost", "Cost", "Cost", caption, ("representation", *columns), tuple(map(tuple, rows)))
 
 
-def _system_costs(cells: Iterable[Cell]) -> dict[Key, dict[str, float]]:
-    """Representation to its costs; those of a query are named by pipeline, since they differ there."""
+def _system_costs(costs: Iterable[SystemCost]) -> dict[Key, dict[str, float]]:
+    """Representation to its costs; those of a query are named by pipeline, where they differ there."""
     systems: dict[Key, dict[str, float]] = {}
-    for cell in sorted((c for c in cells if c.cost), key=lambda c: place(c.key)):
-        costs = systems.setdefault((cell.representation, cell.restructurer), {})
-        for cost, value in cell.cost.items():
-            by_pipeline = (
-                f"{wording.COSTS.get(cost, cost)}, {wording.pipeline_label(cell.pipeline, cell.reranker)}"
-            )
-            costs.setdefault(by_pipeline if cost.startswith("query_") else cost, value)
+    for system in sorted(costs, key=lambda system: place(system.key)):
+        found = systems.setdefault((system.representation, system.restructurer), {})
+        pipeline = wording.pipeline_label(system.pipeline, system.reranker)
+        for cost, value in system.amounts.items():
+            by_pipeline = f"{wording.COSTS.get(cost, cost)}, {pipeline}"
+            found.setdefault(by_pipeline if pipeline and cost.startswith("query_") else cost, value)
     return {key: systems[key] for key in sorted(systems, key=place)}
 
 

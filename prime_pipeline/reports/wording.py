@@ -14,6 +14,7 @@ _MEASURES: Final = {
     "map": "MAP",
     "token-recall@5": "Token-R@5",
     "answer-f1": "Answer-F1",
+    "evidence-f1": "Evidence-F1",
 }
 _REPRESENTATIONS: Final = {
     "prime-offline": "PRIME offline",
@@ -33,8 +34,9 @@ COSTS: Final = {
     "build_seconds": "build time, s",
     "query_ms": "query time, ms",
     "query_llm_tokens": "language model tokens a query",
+    "query_read_tokens": "tokens of the sections read, a query",
 }
-"""The costs that a cell may carry, in the order of the table; those that begin with ``query_`` depend on the pipeline."""
+"""The costs of a system, in the order of the table; those that begin with ``query_`` may depend on the pipeline."""
 
 
 def number(value: float, decimals: int = 3) -> str:
