@@ -18,7 +18,7 @@ from prime_pipeline.corpus.scan import scan
 from prime_pipeline.corpus.source import INSTALLED
 from prime_pipeline.datasets.queries import load_query_set
 from prime_pipeline.refresh.evaluation import EvaluationReport, evaluate_build
-from prime_pipeline.retrieval.comparison import SYSTEMS
+from prime_pipeline.retrieval.systems import SYSTEMS
 from prime_pipeline.settings import load_settings
 from prime_pipeline.storage.seal import seal_corpus
 from prime_pipeline.workspace import Workspace

@@ -73,7 +73,7 @@ def demo(
         from prime_pipeline.console import demo_view
         from prime_pipeline.corpus.source import INSTALLED
         from prime_pipeline.models.location import EMBEDDED_MODEL
-        from prime_pipeline.retrieval.comparison import SYSTEMS
+        from prime_pipeline.retrieval.systems import SYSTEMS
         from prime_pipeline.settings import load_settings
 
         main_home = load_settings({"home": home}).stored
@@ -416,8 +416,6 @@ def _refresh(workspace: Workspace, *, allow_removals: bool, republish: bool) -> 
 
 
 def _summary_fields(summary: RefreshSummary) -> dict[str, Any]:
-    from prime_pipeline.console import measures_of
-
     scan = summary.scan
     return {
         "run_id": summary.run_id,
@@ -430,7 +428,17 @@ def _summary_fields(summary: RefreshSummary) -> dict[str, Any]:
         "warnings": [list(warning) for warning in scan.warnings],
         "failed_checks": list(summary.failed_checks),
         "steps": {name: dict(values) for name, values in summary.steps.items()},
-        "measures": measures_of(summary),
+        **_measures_fields(summary),
+    }
+
+
+def _measures_fields(summary: RefreshSummary) -> dict[str, Any]:
+    from prime_pipeline.console import measures_of
+
+    measured = measures_of(summary)
+    return {
+        "measures": {s: {m: i.value for m, i in found.items()} for s, found in measured.items()},
+        "intervals": {s: {m: [i.low, i.high] for m, i in found.items()} for s, found in measured.items()},
     }
 
 
@@ -462,15 +470,13 @@ def _diff_fields(raw: Document, outcome: DocumentOutcome, ordinal: int | None, p
 
 
 def _demo_fields(summary: RefreshSummary, hits: list[SectionHit], ui_command: str) -> dict[str, Any]:
-    from prime_pipeline.console import measures_of
-
     published = summary.published
     restructuring = summary.steps["restructuring"]
     return {
         **{name: published[name] for name in ("documents", "sections", "vectors")},
         **({"restructuring": dict(restructuring)} if "strategy" in restructuring else {}),
         "queries": summary.n_queries,
-        "measures": measures_of(summary),
+        **_measures_fields(summary),
         "question": DEMO_QUESTION,
         "hits": [_hit_fields(hit) for hit in hits],
         "ui": ui_command,

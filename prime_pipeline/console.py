@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.panel import Panel
@@ -35,9 +35,11 @@ from prime_pipeline.restructuring.diff import (
     section_diffs,
     words_summary,
 )
+from prime_pipeline.retrieval.systems import SYSTEM_LABELS, System
 
 if TYPE_CHECKING:
     from prime_pipeline.defs.runs import RefreshSummary
+    from prime_pipeline.evaluation.statistics import Interval
     from prime_pipeline.refresh.pricing import Quote
     from prime_pipeline.refresh.sampling import Sample
     from prime_pipeline.restructuring.estimate import DocumentEstimate
@@ -68,13 +70,6 @@ _VERDICT_STYLES = {
     "patched": "yellow",
     "raw": "red",
     "deferred": "red",
-}
-
-SYSTEM_LABELS = {
-    "bm25": "BM25 over documents",
-    "paper_literal": "stage 1 as the paper has it",
-    "stage1": "our stage 1",
-    "default": "our default, with section scoring",
 }
 
 
@@ -117,18 +112,29 @@ def counts_table(title: str, counts: Mapping[str, Any]) -> Table:
     return table
 
 
-def measures_table(title: str, systems: Mapping[str, Mapping[str, float]], columns: Sequence[str]) -> Table:
-    """Measures by system; the best of each column stands out."""
+def measures_table(
+    title: str, systems: Mapping[str, Mapping[str, Interval]], columns: Sequence[str]
+) -> Table:
+    """Measures by system, each with its interval below it; the best of each column stands out."""
     table = Table(title=_title(title), title_justify="left")
     table.add_column("system")
     for column in columns:
-        table.add_column(column.upper(), justify="right")
-    best = {c: max((measured[c] for measured in systems.values()), default=0.0) for c in columns}
+        table.add_column(column.upper(), justify="right", no_wrap=True)
+    best = {c: max((measured[c].value for measured in systems.values()), default=0.0) for c in columns}
     for system, measured in systems.items():
-        cells = [Text(f"{measured[c]:.3f}", style="bold" if measured[c] == best[c] else "") for c in columns]
         name, comma, variant = system.partition(", ")
-        table.add_row(Text(SYSTEM_LABELS.get(name, name) + comma + variant), *cells)
+        table.add_row(
+            Text(_shown(SYSTEM_LABELS.get(cast("System", name), name) + comma + variant)),
+            *(_interval_cell(measured[c], is_best=measured[c].value == best[c]) for c in columns),
+        )
     return table
+
+
+def _interval_cell(interval: Interval, *, is_best: bool) -> Text:
+    value = Text(f"{interval.value:.3f}", style="bold" if is_best else "")
+    if interval.low is None or interval.high is None:
+        return value
+    return value + Text(f"\n{interval.low:.3f}–{interval.high:.3f}", style="dim")
 
 
 def message(label: str, text: str, style: str = "yellow") -> Text:
@@ -230,15 +236,15 @@ def demo_view(summary: RefreshSummary, question: str, hits: Sequence[SectionHit]
     )
 
 
-def measures_of(summary: RefreshSummary) -> dict[str, dict[str, float]]:
-    """Mean by measure and system; empty where nothing was evaluated.
+def measures_of(summary: RefreshSummary) -> dict[str, dict[str, Interval]]:
+    """Measures by system with their intervals; empty where nothing was evaluated.
 
     Systems of the full track carry its name and how sections were rewritten, so that an extract is never taken for the
     paper's semantic restructuring.
     """
     return {
         name if report.variant == "offline" else f"{name}, full ({report.restructuring})": dict(
-            measured.means
+            measured.intervals
         )
         for report in summary.evaluations
         for name, measured in report.systems.items()

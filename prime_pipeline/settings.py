@@ -36,8 +36,8 @@ from prime_pipeline.restructuring.prompts import PromptMode
 from prime_pipeline.restructuring.rewriting import RewritingOptions
 from prime_pipeline.restructuring.router import RouterOptions
 from prime_pipeline.restructuring.rules.options import GateOptions
-from prime_pipeline.retrieval.comparison import System
 from prime_pipeline.retrieval.options import Arm, RetrievalOptions, Scorer, SectionText
+from prime_pipeline.retrieval.systems import System
 from prime_pipeline.storage.atomic import write_text
 from prime_pipeline.storage.home import Home
 

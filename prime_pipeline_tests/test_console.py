@@ -24,6 +24,7 @@ from prime_pipeline.console import (
     source_of,
 )
 from prime_pipeline.errors import DocumentError
+from prime_pipeline.evaluation.statistics import Interval
 from prime_pipeline.llm.budget import Prices
 from prime_pipeline.progress import silent
 from prime_pipeline.records import DocumentOutcome, Finding, SectionHit, SectionOutcome, Spending
@@ -68,6 +69,10 @@ def test_a_hit_shows_where_it_stands_and_what_found_it() -> None:
     assert "food/bread.md:3-5   score 1.235   found by document_bm25 #1, metadata_vector #4" in text
 
 
+def interval(value: float) -> Interval:
+    return Interval(value, value - 0.1, value + 0.1, 9, 9, "bca")
+
+
 MARKUP = "[bold]x[/bold] [/] [link=file:///x]y[/link] :smile: [red"
 
 
@@ -85,8 +90,8 @@ def test_what_looks_like_markup_is_shown_literally() -> None:
         lambda: counts_table(MARKUP, {"a": 1}),
         lambda: counts_table("t", {MARKUP: 1}),
         lambda: counts_table("t", {"a": MARKUP}),
-        lambda: measures_table(MARKUP, {"bm25": {"mrr": 0.5}}, ("mrr",)),
-        lambda: measures_table("t", {MARKUP: {"mrr": 0.5}}, ("mrr",)),
+        lambda: measures_table(MARKUP, {"bm25": {"mrr": interval(0.5)}}, ("mrr",)),
+        lambda: measures_table("t", {MARKUP: {"mrr": interval(0.5)}}, ("mrr",)),
     ],
 )
 def test_tables_show_markup_literally(table: Callable[[], Any]) -> None:
@@ -147,7 +152,10 @@ def test_counts_have_thousands_separated() -> None:
     assert "mini" in text
 
 
-SYSTEMS = {"bm25": {"ndcg@5": 0.5, "mrr": 0.75}, "mine": {"ndcg@5": 0.625, "mrr": 0.25}}
+SYSTEMS = {
+    "bm25": {"ndcg@5": interval(0.5), "mrr": interval(0.75)},
+    "mine": {"ndcg@5": interval(0.625), "mrr": Interval(0.25, None, None, 9, 1, "single")},
+}
 
 
 def test_measures_stand_by_system_with_the_best_in_bold() -> None:
@@ -156,6 +164,8 @@ def test_measures_stand_by_system_with_the_best_in_bold() -> None:
     row = next(line for line in text.splitlines() if "BM25 over documents" in line)
     assert "0.500" in row
     assert "0.750" in row
+    assert "0.400–0.600 │ 0.650–0.850" in text
+    assert text.count("–") == 3  # what has no interval shows none
     styled = shown(measures_table("Quality", SYSTEMS, ("ndcg@5", "mrr")), styled=True)
     bold = re.findall(r"\x1b\[1m *([\d.]+)\x1b\[0m", styled)
     assert bold == ["0.750", "0.625"]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from prime_pipeline.corpus.source import INSTALLED
-from prime_pipeline.datasets.queries import load_query_set
+from prime_pipeline.datasets.queries import QuerySet, load_query_set
 from prime_pipeline.errors import EvaluationError
 from prime_pipeline.records import Query
 
@@ -141,3 +142,10 @@ def test_ids_with_half_a_character_are_refused(tmp_path: Path, name: str, conten
     (tmp_path / name).write_text(content)
     with pytest.raises(EvaluationError, match=rf"{name}.*half of a character"):
         load_query_set(str(tmp_path / name))
+
+
+def test_queries_nest_in_documents_where_each_was_asked_about_one() -> None:
+    known = QuerySet("k", (Query("q", "x"), Query("r", "y")), {"q": {"a": 1}, "r": {"a": 1}}, known_item=True)
+    assert known.clusters == {"q": "a", "r": "a"}
+    assert replace(known, known_item=False).clusters is None
+    assert replace(known, qrels={"q": {"a": 1}, "r": {"a": 1, "b": 1}}).clusters is None

@@ -10,7 +10,7 @@ from prime_pipeline.corpus.opening import open_corpus
 from prime_pipeline.corpus.scan import scan
 from prime_pipeline.datasets.queries import load_query_set
 from prime_pipeline.refresh.evaluation import evaluate_build
-from prime_pipeline.retrieval.comparison import SYSTEMS
+from prime_pipeline.retrieval.systems import SYSTEMS
 from prime_pipeline.settings import load_settings
 from prime_pipeline.storage.seal import seal_corpus
 from prime_pipeline.workspace import Workspace
@@ -32,7 +32,7 @@ def test_qasper_mini_reaches_its_targets(test_data: Path, tmp_path: Path) -> Non
             load_query_set(location),
             SYSTEMS,
             workspace.paper_literal_vectors,
-            workspace.home.measures("offline"),
+            workspace.home,
         )
     workspace.close()
     assert report.n_queries == 189

@@ -19,9 +19,10 @@ from prime_pipeline.refresh.evaluation import (
     evaluate_build,
     paper_literal_vectors,
     read_report,
+    read_runs,
 )
-from prime_pipeline.retrieval.comparison import System
 from prime_pipeline.retrieval.options import RetrievalOptions
+from prime_pipeline.retrieval.systems import System
 from prime_pipeline_tests.builds import Bench
 from prime_pipeline_tests.documents import make_document
 
@@ -56,7 +57,7 @@ def evaluated(
         return paper_literal_vectors(CORPUS, bench.embedder, bench.embeddings)
 
     with bench.retriever(options) as retriever:
-        return evaluate_build(retriever, queries, systems, vectors, bench.home.measures("offline"))
+        return evaluate_build(retriever, queries, systems, vectors, bench.home)
 
 
 def test_a_report_measures_every_system_over_every_judged_query(bench: Bench) -> None:
@@ -73,6 +74,32 @@ def test_a_report_measures_every_system_over_every_judged_query(bench: Bench) ->
 def test_a_report_is_read_back_as_it_was_written(bench: Bench) -> None:
     report = evaluated(bench)
     assert read_report(bench.home.measures("offline")) == replace(report, changed=False)
+
+
+def test_rankings_are_kept_beside_the_measures(bench: Bench) -> None:
+    report = evaluated(bench)
+    runs = read_runs(bench.home.rankings("offline"), report.fingerprint)
+    assert runs is not None
+    assert set(runs.documents) == set(runs.sections) == set(SYSTEMS)
+    assert runs.documents["bm25"] == {"q1": ["a"], "q2": ["b"], "q3": []}
+    assert runs.sections["default"]["q1"][0] == "a#1"
+    assert read_runs(bench.home.rankings("offline"), "another") is None
+
+
+@pytest.mark.parametrize("damage", ["", "{}", "[1]", '{"fingerprint": 1}'])
+def test_lost_rankings_are_made_again(bench: Bench, damage: str) -> None:
+    report = evaluated(bench)
+    bench.home.rankings("offline").write_text(damage)
+    assert evaluated(bench).changed
+    assert read_runs(bench.home.rankings("offline"), report.fingerprint) is not None
+
+
+def test_questions_about_one_document_are_resampled_together(bench: Bench) -> None:
+    nested = replace(QUERIES, qrels={"q1": {"a": 1}, "q2": {"b": 1}, "q3": {"b": 1}}, known_item=True)
+    interval = evaluated(bench, nested).systems["bm25"].intervals["mrr"]
+    assert (interval.n, interval.n_clusters) == (3, 2)
+    interval = evaluated(bench).systems["bm25"].intervals["mrr"]
+    assert (interval.n, interval.n_clusters) == (3, 3)
 
 
 def test_an_equal_evaluation_is_not_run_again(bench: Bench) -> None:

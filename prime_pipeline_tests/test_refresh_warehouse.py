@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from prime_pipeline.evaluation.statistics import Interval
 from prime_pipeline.records import DocumentOutcome, Finding, SectionOutcome, Spending
 from prime_pipeline.refresh.evaluation import EvaluationReport, SystemMeasures
 from prime_pipeline.refresh.warehouse import Restructuring, WarehouseOutcome, refresh_warehouse
@@ -22,7 +23,11 @@ REPORT = EvaluationReport(
     queries="mine",
     known_item=False,
     n_queries=2,
-    systems={"bm25": SystemMeasures({"mrr": 0.75}, {"mrr": {"q1": 1.0, "q2": 0.5}})},
+    systems={
+        "bm25": SystemMeasures(
+            {"mrr": Interval(0.75, 0.5, 1.0, 2, 2, "bca")}, {"mrr": {"q1": 1.0, "q2": 0.5}}
+        )
+    },
     changed=True,
     seconds=1.0,
 )

@@ -52,9 +52,7 @@ def evil_content() -> ReportContent:
         created=EVIL,
         restructurer=EVIL,
         cells=(
-            Cell(
-                EVIL, EVIL, "ndcg@5", result, dataset=EVIL, restructurer=EVIL, reranker=EVIL
-            ),
+            Cell(EVIL, EVIL, "ndcg@5", result, dataset=EVIL, restructurer=EVIL, reranker=EVIL),
             Cell(EVIL, "hybrid+reranker", EVIL, None, EVIL, question_type=EVIL),
         ),
         comparisons=(

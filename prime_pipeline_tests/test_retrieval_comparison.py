@@ -9,8 +9,9 @@ import pytest
 
 from prime_pipeline.indexes.vectors import ExactVectors, VectorSearch
 from prime_pipeline.records import Query
-from prime_pipeline.retrieval.comparison import System, run_system, system_options
-from prime_pipeline.retrieval.retriever import Retriever
+from prime_pipeline.retrieval.comparison import run_system
+from prime_pipeline.retrieval.retriever import Rankings, Retriever
+from prime_pipeline.retrieval.systems import System, system_options
 from prime_pipeline_tests.builds import Bench
 from prime_pipeline_tests.documents import make_document
 
@@ -37,16 +38,16 @@ def test_a_system_ranks_every_query(retriever: Retriever, system: System) -> Non
     told: list[tuple[str, int, int | None]] = []
     run = run_system(system, retriever, QUERIES, no_vectors, lambda *report: told.append(report))
     options = system_options(system, retriever.options)
-    assert run == {q.query_id: dict(retriever.rank_documents(q.text, options)) for q in QUERIES}
-    assert max(run["q1"], key=run["q1"].__getitem__) == "a"
-    assert run["q3"] == {}
+    assert run == {q.query_id: retriever.rank(q.text, options) for q in QUERIES}
+    assert run["q1"].documents[0] == "a"
+    assert run["q3"] == Rankings((), ())
     assert told == [(f"queries, {system}", n, 3) for n in (1, 2, 3)]
 
 
 def test_bm25_finds_only_documents_that_share_a_word(retriever: Retriever) -> None:
-    assert set(run_system("bm25", retriever, QUERIES, no_vectors)["q2"]) == {"b"}
+    assert set(run_system("bm25", retriever, QUERIES, no_vectors)["q2"].documents) == {"b"}
 
 
 def test_paper_literal_takes_the_literal_vectors(retriever: Retriever) -> None:
     only_c = ExactVectors(["c"], np.eye(1, 64, dtype=np.float32))
-    assert set(run_system("paper_literal", retriever, QUERIES, lambda: only_c)["q2"]) == {"b", "c"}
+    assert set(run_system("paper_literal", retriever, QUERIES, lambda: only_c)["q2"].documents) == {"b", "c"}

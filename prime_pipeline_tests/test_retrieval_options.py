@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from prime_pipeline.retrieval.comparison import system_options
 from prime_pipeline.retrieval.options import RetrievalOptions
+from prime_pipeline.retrieval.systems import system_options
 
 OPTIONS = RetrievalOptions(arm_depth=7, rrf_k=3, scorer="cross_encoder")
 

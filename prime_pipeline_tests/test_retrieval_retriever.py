@@ -14,7 +14,7 @@ from prime_pipeline.errors import IndexCorrupt, IndexModelMismatch, IndexNotFoun
 from prime_pipeline.indexes.builds import LEXICAL_FILE, MANIFEST_FILE
 from prime_pipeline.models.cross_encoder import CrossEncoderScorer
 from prime_pipeline.retrieval.options import RetrievalOptions
-from prime_pipeline.retrieval.retriever import Retriever
+from prime_pipeline.retrieval.retriever import Rankings, Retriever, by_rank
 from prime_pipeline_tests.builds import Bench
 from prime_pipeline_tests.documents import make_document
 from prime_pipeline_tests.fakes import HashingEmbedder, tiny_cross_encoder
@@ -70,7 +70,7 @@ def test_a_hit_of_one_arm_says_so(retriever: Retriever) -> None:
 @pytest.mark.parametrize("query", ["", "   \n", "?!", "...", "---", "🎉", '"', "\x00", "\udcff"])
 def test_a_query_without_a_word_finds_nothing(retriever: Retriever, query: str) -> None:
     assert retriever.search(query) == []
-    assert retriever.rank_documents(query) == []
+    assert retriever.rank(query) == Rankings((), ())
 
 
 @pytest.mark.parametrize(
@@ -157,20 +157,25 @@ def test_a_retriever_goes_on_after_its_build_was_replaced_and_removed(bench: Ben
 
 
 def test_documents_are_ranked_by_stage_1_without_a_scorer(retriever: Retriever) -> None:
-    ranked = retriever.rank_documents("engine fuel", STAGE1)
-    by_rank = sorted(retriever.search("engine fuel", options=STAGE1), key=lambda hit: hit.stage1_rank)
-    assert [doc_id for doc_id, _ in ranked] == [hit.doc_id for hit in by_rank]
-    assert [score for _, score in ranked] == [1.0, 1 / 2, 1 / 3]
+    ranked = retriever.rank("engine fuel", STAGE1)
+    hits = retriever.search("engine fuel", options=STAGE1)
+    assert list(ranked.documents) == [h.doc_id for h in sorted(hits, key=lambda hit: hit.stage1_rank)]
+    assert list(ranked.sections) == [hit.section_id for hit in hits]
+
+
+def test_a_ranking_scores_by_rank() -> None:
+    assert by_rank(["a", "c", "b"]) == [("a", 1.0), ("c", 1 / 2), ("b", 1 / 3)]
 
 
 def test_documents_with_a_scored_section_come_first(bench: Bench) -> None:
     options = RetrievalOptions(n_candidates=2)
     retriever = bench.retriever(options)
-    ranked = [doc_id for doc_id, _ in retriever.rank_documents("stars shine")]
+    ranked = retriever.rank("stars shine")
     hits = retriever.search("stars shine", top_k=9)
-    assert ranked[:2] == [hit.doc_id for hit in hits]
-    assert ranked[2:] == [doc_id for doc_id, _ in retriever.rank_documents("stars shine", STAGE1)][2:]
-    assert len(ranked) == 3
+    assert list(ranked.documents[:2]) == [hit.doc_id for hit in hits]
+    assert ranked.documents[2:] == retriever.rank("stars shine", STAGE1).documents[2:]
+    assert len(ranked.documents) == 3
+    assert list(ranked.sections) == [hit.section_id for hit in hits]
 
 
 def test_idf_is_smoothed_over_the_documents(retriever: Retriever) -> None:
@@ -223,6 +228,6 @@ def test_a_document_without_headings_is_one_hit(tmp_path: Path) -> None:
 
 def test_a_closed_retriever_says_so(retriever: Retriever) -> None:
     retriever.close()
-    for ask in (retriever.search, retriever.rank_documents, retriever.idf):
+    for ask in (retriever.search, retriever.rank, retriever.idf):
         with pytest.raises(RuntimeError, match="is closed: open a new one"):
             ask("engine")

@@ -58,6 +58,16 @@ class QuerySet:
         )
 
     @property
+    def clusters(self) -> Mapping[str, str] | None:
+        """Query id to the one document that it was asked about, where queries nest in documents; else None.
+
+        Questions about one document are not independent, so that intervals resample documents instead of queries.
+        """
+        if not self.known_item or any(len(judged) != 1 for judged in self.qrels.values()):
+            return None
+        return {query_id: next(iter(judged)) for query_id, judged in self.qrels.items()}
+
+    @property
     def gold_evidence(self) -> Mapping[str, tuple[str, ...]]:
         """The evidence of all annotators by query id, each paragraph once, in order; only queries that have any."""
         found = {

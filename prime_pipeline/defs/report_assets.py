@@ -7,6 +7,7 @@ import dagster as dg
 from prime_pipeline.datasets.queries import QuerySet, load_query_set
 from prime_pipeline.defs.index_assets import published_index_key
 from prime_pipeline.defs.restructuring_assets import restructuring
+from prime_pipeline.evaluation.statistics import Interval
 from prime_pipeline.indexes.builds import VARIANTS
 from prime_pipeline.refresh.evaluation import EvaluationReport, evaluate_build
 from prime_pipeline.refresh.warehouse import DOCUMENTS, refresh_warehouse
@@ -17,7 +18,7 @@ _OWNERS = ["team:search"]
 _PUBLISHED = [published_index_key(variant) for variant in VARIANTS]
 
 
-@dg.asset(group_name=_GROUP, deps=_PUBLISHED, kinds={"python"}, owners=_OWNERS, code_version="2")
+@dg.asset(group_name=_GROUP, deps=_PUBLISHED, kinds={"python"}, owners=_OWNERS, code_version="3")
 def retrieval_runs(workspace: dg.ResourceParam[Workspace]) -> dg.MaterializeResult[None]:
     """What the published indexes find of the configured queries, system by system.
 
@@ -93,7 +94,7 @@ def _evaluated(workspace: Workspace, variant: str, query_set: QuerySet) -> tuple
             query_set,
             workspace.settings.evaluate,
             workspace.paper_literal_vectors,
-            workspace.home.measures(variant),
+            workspace.home,
             workspace.progress,
         )
     return report, unknown
@@ -114,7 +115,7 @@ def _measures(reports: Sequence[EvaluationReport]) -> dict[str, dg.MetadataValue
         "| system | " + " | ".join(names) + " |",
         "| --- |" + " ---: |" * len(names),
         *(
-            f"| {system} | " + " | ".join(f"{value:.3f}" for value in measured.means.values()) + " |"
+            f"| {system} | " + " | ".join(map(_with_bounds, measured.intervals.values())) + " |"
             for system, measured in rows.items()
         ),
     ]
@@ -133,3 +134,9 @@ def _measures(reports: Sequence[EvaluationReport]) -> dict[str, dg.MetadataValue
         "measures": dg.MetadataValue.md("\n".join(lines)),
         **flat,
     }
+
+
+def _with_bounds(interval: Interval) -> str:
+    if interval.low is None or interval.high is None:
+        return f"{interval.value:.3f}"
+    return f"{interval.value:.3f} [{interval.low:.3f}, {interval.high:.3f}]"

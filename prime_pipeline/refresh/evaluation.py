@@ -7,9 +7,11 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from prime_pipeline.datasets.queries import QuerySet
 from prime_pipeline.evaluation.measures import evaluate
+from prime_pipeline.evaluation.statistics import Interval, mean_intervals
 from prime_pipeline.indexes.embedding import embed_texts
 from prime_pipeline.indexes.vectors import ExactVectors, VectorSearch
 from prime_pipeline.metadata.options import MetadataOptions
@@ -17,14 +19,16 @@ from prime_pipeline.metadata.synthesis import synthesise
 from prime_pipeline.models.embedder import Embedder
 from prime_pipeline.progress import Progress, silent
 from prime_pipeline.records import Document
-from prime_pipeline.retrieval.comparison import System, run_system
-from prime_pipeline.retrieval.retriever import Retriever
+from prime_pipeline.retrieval.comparison import run_system
+from prime_pipeline.retrieval.retriever import Retriever, by_rank
+from prime_pipeline.retrieval.systems import System
 from prime_pipeline.storage.atomic import write_text
 from prime_pipeline.storage.blob_cache import BlobCache
 from prime_pipeline.storage.fingerprint import fingerprint
+from prime_pipeline.storage.home import Home
 
-EVALUATION_VERSION = 1
-MEASURES = ("ndcg@5", "ndcg@10", "mrr", "r@5")
+EVALUATION_VERSION = 2
+MEASURES = ("ndcg@5", "ndcg@10", "p@5", "r@5", "mrr", "map")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +36,18 @@ class SystemMeasures:
     """What a system reached.
 
     Attributes:
-        means: Mean over every judged query, by measure.
+        intervals: Mean over every judged query with its interval, by measure. Where queries nest in documents,
+            documents are resampled.
         per_query: Value by measure and query id.
     """
 
-    means: Mapping[str, float]
+    intervals: Mapping[str, Interval]
     per_query: Mapping[str, Mapping[str, float]]
+
+    @property
+    def means(self) -> dict[str, float]:
+        """Mean over every judged query, by measure."""
+        return {measure: interval.value for measure, interval in self.intervals.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,56 +79,97 @@ class EvaluationReport:
     seconds: float
 
 
+@dataclass(frozen=True, slots=True)
+class SystemRuns:
+    """What the systems of one evaluation ranked: by system, then by query id, ids best first."""
+
+    documents: Mapping[str, Mapping[str, Sequence[str]]]
+    sections: Mapping[str, Mapping[str, Sequence[str]]]
+
+
 def evaluate_build(
     retriever: Retriever,
     query_set: QuerySet,
     systems: Sequence[System],
     literal_vectors: Callable[[], VectorSearch],
-    target: Path,
+    home: Home,
     progress: Progress = silent,
 ) -> EvaluationReport:
-    """Evaluate systems over a build, unless ``target`` holds just this evaluation already; then write it there."""
+    """Evaluate systems over a build, unless the home holds just this evaluation already; then write it there.
+
+    Rankings are written before the measures, so that there are never measures without them.
+    """
     started = time.monotonic()
-    determinants = {
-        "version": EVALUATION_VERSION,
-        "retriever": retriever.fingerprint,
-        "query_set": [query_set.name, query_set.known_item],
-        "queries": [[query.query_id, query.text] for query in query_set.queries],
-        "qrels": {query_id: dict(judged) for query_id, judged in query_set.qrels.items()},
-        "systems": list(systems),
-        "measures": MEASURES,
-    }
-    wanted = fingerprint(determinants)
-    before = read_report(target)
-    if before is not None and before.fingerprint == wanted:
+    variant = retriever.manifest.variant
+    wanted = _fingerprint(retriever, query_set, systems)
+    before = read_report(home.measures(variant))
+    if before is not None and before.fingerprint == wanted and read_runs(home.rankings(variant), wanted):
         return before
-    results: dict[str, SystemMeasures] = {}
-    for system in systems:
-        run = run_system(system, retriever, query_set.queries, literal_vectors, progress)
-        evaluation = evaluate(run, query_set.qrels, MEASURES)
-        results[system] = SystemMeasures(evaluation.means, evaluation.per_query)
+    rankings = {
+        system: run_system(system, retriever, query_set.queries, literal_vectors, progress)
+        for system in systems
+    }
+    runs = SystemRuns(
+        documents={name: {q: r.documents for q, r in found.items()} for name, found in rankings.items()},
+        sections={name: {q: r.sections for q, r in found.items()} for name, found in rankings.items()},
+    )
     report = EvaluationReport(
         fingerprint=wanted,
         build_id=retriever.manifest.build_id,
-        variant=retriever.manifest.variant,
+        variant=variant,
         restructuring=retriever.manifest.restructuring,
         queries=query_set.name,
         known_item=query_set.known_item,
         n_queries=sum(1 for judged in query_set.qrels.values() if judged),
-        systems=results,
+        systems={name: _measured(found, query_set) for name, found in runs.documents.items()},
         changed=True,
         seconds=time.monotonic() - started,
     )
-    write_text(target, json.dumps(asdict(report), indent=2) + "\n")
+    write_text(home.rankings(variant), json.dumps({"fingerprint": wanted, **asdict(runs)}) + "\n")
+    write_text(home.measures(variant), json.dumps(asdict(report), indent=2) + "\n")
     return report
+
+
+def _fingerprint(retriever: Retriever, query_set: QuerySet, systems: Sequence[System]) -> str:
+    return fingerprint(
+        {
+            "version": EVALUATION_VERSION,
+            "retriever": retriever.fingerprint,
+            "query_set": [query_set.name, query_set.known_item],
+            "queries": [[query.query_id, query.text] for query in query_set.queries],
+            "qrels": {query_id: dict(judged) for query_id, judged in query_set.qrels.items()},
+            "systems": list(systems),
+            "measures": MEASURES,
+        }
+    )
+
+
+def _measured(rankings: Mapping[str, Sequence[str]], query_set: QuerySet) -> SystemMeasures:
+    run = {query_id: dict(by_rank(ids)) for query_id, ids in rankings.items()}
+    per_query = evaluate(run, query_set.qrels, MEASURES).per_query
+    return SystemMeasures(mean_intervals(per_query, query_set.clusters), per_query)
 
 
 def read_report(path: Path) -> EvaluationReport | None:
     """The evaluation written last, or None where there is none that can be read (it can always be made again)."""
     try:
         fields = json.loads(path.read_text(encoding="utf-8"))
-        systems = {name: SystemMeasures(**measures) for name, measures in fields.pop("systems").items()}
+        systems = {name: _read_measures(measures) for name, measures in fields.pop("systems").items()}
         return EvaluationReport(**{**fields, "systems": systems, "changed": False})
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _read_measures(fields: Mapping[str, Any]) -> SystemMeasures:
+    intervals = {measure: Interval(**interval) for measure, interval in fields["intervals"].items()}
+    return SystemMeasures(intervals, fields["per_query"])
+
+
+def read_runs(path: Path, wanted: str) -> SystemRuns | None:
+    """The rankings of the evaluation with this fingerprint, or None where they cannot be read."""
+    try:
+        fields = json.loads(path.read_text(encoding="utf-8"))
+        return SystemRuns(**fields) if fields.pop("fingerprint") == wanted else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 

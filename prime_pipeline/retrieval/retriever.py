@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import asdict
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Self
 
@@ -32,6 +32,28 @@ from prime_pipeline.text.words import lexical_words
 
 RETRIEVAL_VERSION = 1
 """Raise it when the same build, options and query would give another ranking."""
+
+
+_N_RANKED_SECTIONS = 48
+"""Sections of a ranking where the budget is not what limits them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rankings:
+    """What a query finds, best first.
+
+    Attributes:
+        documents: Ids of all documents that any arm found.
+        sections: Ids of the sections that were ordered: those within the budget, all where everything is scored.
+    """
+
+    documents: tuple[str, ...]
+    sections: tuple[str, ...]
+
+
+def by_rank(ids: Sequence[str]) -> list[tuple[str, float]]:
+    """Ids, best first, each with 1 / rank as its score."""
+    return [(found, 1.0 / rank) for rank, found in enumerate(ids, start=1)]
 
 
 class Retriever:
@@ -129,28 +151,27 @@ class Retriever:
             for rank, scored in enumerate(sections, start=1)
         ]
 
-    def rank_documents(
+    def rank(
         self, query: str, options: RetrievalOptions | None = None, vectors: VectorSearch | None = None
-    ) -> list[tuple[str, float]]:
-        """All documents that any arm found, best first, with scores that decrease strictly along the ranking.
+    ) -> Rankings:
+        """Documents and sections for a query, for evaluation.
 
         With a scorer, documents with a scored section come first, by their best one; the others follow in the order
-        of stage 1. The scores are 1 / rank: only the order means something. ``vectors`` takes the place of the
-        build's vector index, for comparisons. A query without a word finds none.
+        of stage 1. ``vectors`` takes the place of the build's vector index, for comparisons. A query without a word
+        finds nothing.
         """
         self._require_open()
         options = options or self.options
         if not lexical_words(query):
-            return []
+            return Rankings((), ())
         query = _encodable(query)
         candidates = find_candidates(query, self._lexical, vectors or self._vectors, self._embedder, options)
-        ranking = [doc_id for doc_id, _ in candidates.ranking]
+        sections = self._sections(query, candidates, options, options.rerank_budget or _N_RANKED_SECTIONS)
+        doc_ids = [doc_id for doc_id, _ in candidates.ranking]
         if options.scorer != "none":
-            reranked = [
-                doc_id for doc_id, _ in best_by_document(self._sections(query, candidates, options, 0))
-            ]
-            ranking = list(dict.fromkeys([*reranked, *ranking]))
-        return [(doc_id, 1.0 / rank) for rank, doc_id in enumerate(ranking, start=1)]
+            doc_ids = list(dict.fromkeys([doc_id for doc_id, _ in best_by_document(sections)] + doc_ids))
+        found = (section_id(s.section.doc_id, s.section.ordinal) for s in sections)
+        return Rankings(tuple(doc_ids), tuple(found))
 
     def idf(self, words: Iterable[str]) -> dict[str, float]:
         """Smoothed IDF over the indexed documents: ln((N + 1) / (df + 1)) + 1 (the PRIME paper, section 3.3)."""

@@ -107,6 +107,19 @@ class Home:
         """The measures of the last evaluation of a variant."""
         return self.root / "reports" / f"measures-{variant}.json"
 
+    def rankings(self, variant: str) -> Path:
+        """What every system ranked in that evaluation."""
+        return self.root / "reports" / f"rankings-{variant}.json"
+
+    def study(self, name: str) -> Path:
+        """What one study of the report found."""
+        return self.root / "reports" / "studies" / f"{name}.json"
+
+    @property
+    def reports(self) -> Path:
+        """The report on what is published, as page, Markdown and JSON."""
+        return self.root / "reports"
+
     @property
     def diffs(self) -> Path:
         """A page per restructured document: raw beside restructured text, with verdicts."""
@@ -133,7 +146,8 @@ class Home:
 
     def remove_leftovers(self) -> int:
         """Remove temporary files that killed processes left beside what they were writing; returns how many."""
-        folders = (self.root, self.root / "reports", self.root / "corpora", self.dagster)
+        reports = (self.reports, self.reports / "studies")
+        folders = (self.root, *reports, self.root / "corpora", self.dagster)
         return sum(remove_leftovers(folder, older_than_s=GARBAGE_AGE_S) for folder in folders)
 
     def index_lock(self, variant: str) -> AbstractContextManager[None]:
