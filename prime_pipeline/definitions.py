@@ -2,17 +2,25 @@
 
 import dagster as dg
 
-from prime_pipeline.defs.automation import corpus_changes, nightly_refresh, refresh, refresh_after_backfill
+from prime_pipeline.defs.automation import (
+    answer,
+    corpus_changes,
+    nightly_refresh,
+    refresh,
+    refresh_after_backfill,
+)
 from prime_pipeline.defs.checks import CHECKS
 from prime_pipeline.defs.corpus_assets import corpus_scan, raw_corpus, raw_documents
+from prime_pipeline.defs.evaluation_asset import retrieval_runs
 from prime_pipeline.defs.index_assets import index_assets
-from prime_pipeline.defs.report_assets import retrieval_runs, warehouse
+from prime_pipeline.defs.report_assets import generated_answers_asset, report, studies
 from prime_pipeline.defs.resources import WorkspaceResource
 from prime_pipeline.defs.restructuring_assets import (
     restructured_corpus,
     restructured_documents,
     restructuring,
 )
+from prime_pipeline.defs.warehouse_asset import warehouse
 
 defs = dg.Definitions(
     assets=[
@@ -25,10 +33,13 @@ defs = dg.Definitions(
         *index_assets("offline", raw_corpus.key),
         *index_assets("full", restructured_corpus.key),
         retrieval_runs,
+        *studies,
+        generated_answers_asset,
+        report,
         warehouse,
     ],
     asset_checks=CHECKS,
-    jobs=[refresh],
+    jobs=[refresh, answer],
     schedules=[nightly_refresh],
     sensors=[corpus_changes, refresh_after_backfill],
     resources={"workspace": WorkspaceResource()},

@@ -244,6 +244,16 @@ class BudgetSpent(LanguageModelError):
         )
 
 
+class AnswersIncomplete(LanguageModelError):
+    """Some questions have no answer for the time being, so that no mean is taken."""
+
+    def __init__(self, condition: str, n_done: int, n_questions: int, reason: str) -> None:
+        super().__init__(
+            f"{n_done:,} of {n_questions:,} questions are answered under {condition}: {reason}. Answers are kept: run "
+            "again to go on"
+        )
+
+
 class ChatClosed(LanguageModelError):
     """Somebody ended the run while this call was waiting or under way."""
 
@@ -305,6 +315,10 @@ class SettingsError(PrimeError):
 
 class EvaluationError(PrimeError):
     """A run or its judgements cannot be scored."""
+
+
+class NothingToStudy(EvaluationError):
+    """A study was asked for by name, and there is nothing that it could look at."""
 
 
 class ReportError(PrimeError):

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from prime_pipeline.corpus.scan import ScanReport
+from prime_pipeline.datasets.queries import QuerySet, load_query_set
 from prime_pipeline.errors import DocumentNotRestructured, IndexCorrupt, MethodChanged, StoreUnavailable
 from prime_pipeline.indexes.builds import VARIANTS, BuildPlan, Builds, read_manifest
 from prime_pipeline.indexes.vectors import ExactVectors
@@ -24,6 +25,7 @@ from prime_pipeline.llm.reply_cache import ReplyCache
 from prime_pipeline.models.cross_encoder import CrossEncoderScorer
 from prime_pipeline.models.embedder import Embedder, SentenceTransformerEmbedder
 from prime_pipeline.models.location import EMBEDDED_MODEL
+from prime_pipeline.models.nli import NliModel
 from prime_pipeline.models.sentence_similarity import EmbedderSimilarity
 from prime_pipeline.progress import Progress, silent
 from prime_pipeline.records import Document, DocumentOutcome
@@ -113,6 +115,31 @@ class Workspace:
     def ledger(self) -> Ledger:
         """What runs spent on language models."""
         return Ledger(self.home.ledger)
+
+    @cached_property
+    def query_set(self) -> QuerySet | None:
+        """The configured queries; None where there are none.
+
+        Raises:
+            EvaluationError: They cannot be read.
+        """
+        return load_query_set(self.settings.queries) if self.settings.queries else None
+
+    @property
+    def nli(self) -> NliModel | None:
+        """What looks for contradictions; None where nothing does. Its weights are loaded at the first pair."""
+        model = self.settings.contradiction_model
+        return NliModel(model) if model else None
+
+    @property
+    def scorer_name(self) -> str:
+        """What scores sections, for reports."""
+        names = {
+            "none": "none",
+            "late_interaction": f"late interaction of {self.embedder.name}",
+            "cross_encoder": Path(self.settings.cross_encoder).name,
+        }
+        return names[self.settings.retrieval_options.scorer]
 
     @cached_property
     def judge(self) -> FidelityGate:
@@ -258,8 +285,8 @@ class Workspace:
             )
 
     @contextmanager
-    def rewriter(self) -> Iterator[Rewriter]:
-        """Asks the configured model; calls that are under way at the end of the block are cut off."""
+    def chat(self) -> Iterator[CachedChat]:
+        """The language model behind cache and budget; calls that are under way at the end of the block are cut off."""
         llm = self.settings.llm
         client = ChatClient(
             llm.base_url or "",
@@ -271,11 +298,17 @@ class Workspace:
         )
         chat = CachedChat(client, self.replies, Budget(llm.max_tokens, llm.max_cost, llm.price))
         try:
+            yield chat
+        finally:
+            chat.close()
+
+    @contextmanager
+    def rewriter(self) -> Iterator[Rewriter]:
+        """Asks the configured model to rewrite sections; see :meth:`chat`."""
+        with self.chat() as chat:
             yield Rewriter(
                 chat, self.judge, self.replies, self._prompt, self.settings.rewriting_options, rough_tokens
             )
-        finally:
-            chat.close()
 
     def _check_method(self) -> None:
         live = self.builds("full").live_path

@@ -11,10 +11,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from prime_pipeline.console import (
+from prime_pipeline.console.parts import (
     counts_table,
-    diff_view,
-    estimate_view,
     excerpt,
     hits_view,
     measures_table,
@@ -23,6 +21,7 @@ from prime_pipeline.console import (
     progress_on,
     source_of,
 )
+from prime_pipeline.console.restructuring import diff_view, estimate_view
 from prime_pipeline.errors import DocumentError
 from prime_pipeline.evaluation.statistics import Interval
 from prime_pipeline.llm.budget import Prices

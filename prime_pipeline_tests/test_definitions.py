@@ -12,9 +12,14 @@ from prime_pipeline.definitions import defs
 from prime_pipeline.defs.automation import corpus_changes, nightly_refresh, refresh_after_backfill
 from prime_pipeline.defs.instance import INSTANCE_SETTINGS
 from prime_pipeline.errors import CorpusNotFound
+from prime_pipeline.reporting.studies import STUDIES
 
 ROOT = Path(__file__).parent.parent
 SPECS = [spec for assets in defs.assets or () for spec in assets.specs]  # type: ignore[union-attr]
+
+
+PUBLISHED = {"offline/published_index", "full/published_index"}
+EVALUATED = ("retrieval_quality", "evidence_localisation", "index_costs")
 
 
 def test_definitions_load() -> None:
@@ -48,8 +53,12 @@ def test_the_graph_is_the_documented_one() -> None:
         "full/lexical_index": {"restructured_corpus"},
         "full/vector_index": {"full/document_metadata"},
         "full/published_index": {"full/lexical_index", "full/vector_index"},
-        "retrieval_runs": {"offline/published_index", "full/published_index"},
-        "warehouse": {"offline/published_index", "full/published_index", "retrieval_runs", "restructuring"},
+        "retrieval_runs": PUBLISHED,
+        **dict.fromkeys(("corpus_profile", "text_density", "fidelity_audit"), PUBLISHED),
+        **{name: PUBLISHED | {"retrieval_runs"} for name in EVALUATED},
+        "generated_answers": PUBLISHED | {"retrieval_runs"},
+        "report": PUBLISHED | set(STUDIES) | {"generated_answers"},
+        "warehouse": PUBLISHED | set(STUDIES) | {"retrieval_runs", "restructuring"},
     }
 
 
@@ -57,6 +66,15 @@ def test_the_refresh_job_leaves_partitions_to_the_scan() -> None:
     job = defs.resolve_job_def("refresh")
     assert job.partitions_def is None
     assert not {"raw_documents", "restructured_documents"} & {node.name for node in job.nodes}
+
+
+def test_only_a_job_of_its_own_generates_answers() -> None:
+    made = {
+        name: {key.to_user_string() for key in defs.resolve_job_def(name).asset_layer.executable_asset_keys}
+        for name in ("refresh", "answer")
+    }
+    assert "generated_answers" not in made["refresh"]
+    assert made["answer"] == {"generated_answers", "report"}
 
 
 def test_nothing_starts_by_itself() -> None:

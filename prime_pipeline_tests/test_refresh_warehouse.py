@@ -73,6 +73,9 @@ def test_the_tables_hold_what_is_served(bench: Bench) -> None:
         "restructurings": 0,
         "restructuring_runs": 0,
         "spending": 0,
+        "text_density": 0,
+        "fidelity_audit": 0,
+        "corpus_properties": 0,
     }
     version = bench.store.catalogue()["a"].version
     documents = rows(bench, "SELECT * FROM documents ORDER BY doc_id")

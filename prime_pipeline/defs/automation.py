@@ -7,14 +7,22 @@ import dagster as dg
 from prime_pipeline.corpus.watch import corpus_state
 from prime_pipeline.defs.corpus_assets import raw_documents
 from prime_pipeline.defs.liveness import refresh_is_live
+from prime_pipeline.defs.report_assets import generated_answers_asset, report
 from prime_pipeline.defs.restructuring_assets import restructured_documents
 from prime_pipeline.settings import load_settings
 
 refresh = dg.define_asset_job(
     "refresh",
-    selection=dg.AssetSelection.all() - dg.AssetSelection.assets(raw_documents, restructured_documents),
-    description="Scan the corpus, restructure in full mode, bring metadata and indexes up to date, publish, evaluate. "
+    selection=dg.AssetSelection.all()
+    - dg.AssetSelection.assets(raw_documents, restructured_documents, generated_answers_asset),
+    description="Scan the corpus, restructure in full mode, bring metadata and indexes up to date, publish, evaluate, report. "
     "Cheap when nothing changed.",
+)
+
+answer = dg.define_asset_job(
+    "answer",
+    selection=dg.AssetSelection.assets(generated_answers_asset, report),
+    description="Have the language model answer the questions that have reference answers, and report. This spends money.",
 )
 
 

@@ -8,14 +8,17 @@ import dagster as dg
 import numpy as np
 
 from prime_pipeline.defs.corpus_assets import corpus_scan, raw_corpus
+from prime_pipeline.defs.evaluation_asset import retrieval_runs
 from prime_pipeline.defs.index_assets import published_index_key
-from prime_pipeline.defs.report_assets import retrieval_runs
+from prime_pipeline.defs.report_assets import report
 from prime_pipeline.defs.restructuring_assets import restructuring
 from prime_pipeline.errors import PrimeError
 from prime_pipeline.indexes.builds import LEXICAL_FILE, METADATA_FILE, VARIANTS, verify_build
 from prime_pipeline.indexes.lexical import LexicalIndex
 from prime_pipeline.indexes.vectors import VectorIndex, check_vectors
 from prime_pipeline.refresh.restructuring import current_standing, standing_of
+from prime_pipeline.reports.content import bare_numbers
+from prime_pipeline.reports.writing import read_report
 from prime_pipeline.storage.metadata_file import MetadataFile
 from prime_pipeline.storage.seal import read_seal
 from prime_pipeline.workspace import Workspace
@@ -163,6 +166,17 @@ def measures_are_complete(workspace: dg.ResourceParam[Workspace]) -> dg.AssetChe
     return dg.AssetCheckResult(passed=not faults, metadata={"series": len(series), "faulty": len(faults)})
 
 
+@dg.asset_check(asset=report)
+def numbers_have_intervals(workspace: dg.ResourceParam[Workspace]) -> dg.AssetCheckResult:
+    """Every number of the report that estimates something stands with its interval, or with the reason for none."""
+    content = read_report(workspace.home.reports)
+    bare = bare_numbers(content)
+    return dg.AssetCheckResult(
+        passed=not bare,
+        metadata={"cells": len(content.cells), "without interval": dg.MetadataValue.json(bare[:50])},
+    )
+
+
 def _part_ids(build: Path) -> dict[str, list[str]]:
     with (
         closing(LexicalIndex(build / LEXICAL_FILE)) as lexical,
@@ -188,4 +202,5 @@ CHECKS = [
     nothing_is_put_off,
     *(check for variant in VARIANTS for check in published_checks(variant)),
     measures_are_complete,
+    numbers_have_intervals,
 ]

@@ -139,7 +139,7 @@ class AnswerGenerator:
         Raises:
             ChatClosed: Somebody ended the run.
         """
-        context = fitted(question.passages, self._options.max_context_tokens, self._count_tokens)
+        context = self._context(question)
         account, text, failure, detail = Account(), "", None, ""
         try:
             text = self._asked(question.query, context, account)
@@ -154,10 +154,26 @@ class AnswerGenerator:
             question.query.query_id, text, section_ids, context.n_cut, account.spending, failure, detail
         )
 
+    def planned(self, question: Question) -> ChatRequest | None:
+        """The request that answering would make; None where the answer is known or nobody would be asked."""
+        context = self._context(question)
+        request = self._request(question.query, context) if context.passages else None
+        return None if request is None or self._chat.knows(request) else request
+
+    def prompt_tokens(self, request: ChatRequest) -> int:
+        """Tokens that the model reads for a request, about."""
+        return self._count_tokens(request.system) + self._count_tokens(request.user)
+
+    def _context(self, question: Question) -> Context:
+        return fitted(question.passages, self._options.max_context_tokens, self._count_tokens)
+
     def _asked(self, query: Query, context: Context, account: Account) -> str:
         if not context.passages:
             raise _NothingToRead
-        request = ChatRequest(
+        return self._chat.ask(self._request(query, context), account).text
+
+    def _request(self, query: Query, context: Context) -> ChatRequest:
+        return ChatRequest(
             base_url=self._options.base_url,
             model=self._options.model,
             system=instructions(),
@@ -166,7 +182,6 @@ class AnswerGenerator:
             max_tokens=self._options.max_answer_tokens,
             temperature=self._options.temperature,
         )
-        return self._chat.ask(request, account).text
 
 
 def answer_all(

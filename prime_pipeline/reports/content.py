@@ -308,7 +308,8 @@ class ReportContent:
     def restructurers(self) -> tuple[str, ...]:
         """What made restructured text anywhere in the report, in alphabetical order."""
         named = {self.restructurer}
-        named |= {item.restructurer for item in (*self.cells, *self.comparisons, *self.costs)}
+        named |= {cell.restructurer for cell in self.cells}
+        named |= {item.restructurer for item in self.comparisons} | {item.restructurer for item in self.costs}
         return tuple(sorted(named - {""}))
 
 

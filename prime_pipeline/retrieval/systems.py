@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final, Literal, get_args
 
@@ -12,13 +12,18 @@ System = Literal["bm25", "paper_literal", "stage1", "default"]
 SYSTEMS: tuple[System, ...] = get_args(System)
 
 
-SYSTEM_LABELS: Final[Mapping[System, str]] = {
+SYSTEM_LABELS: Final[Mapping[str, str]] = {
     "bm25": "BM25 over documents",
     "paper_literal": "stage 1 as the paper has it",
     "stage1": "our stage 1",
     "default": "our default, with section scoring",
 }
 """The systems for people."""
+
+
+def systems_of(variant: str, systems: Sequence[System]) -> list[System]:
+    """Those of the systems that are evaluated over a variant: the paper's metadata is that of the raw text only."""
+    return [system for system in systems if variant == "offline" or system != "paper_literal"]
 
 
 def system_options(system: System, options: RetrievalOptions) -> RetrievalOptions:

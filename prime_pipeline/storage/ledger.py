@@ -24,13 +24,13 @@ CREATE TABLE IF NOT EXISTS spending (
 
 @dataclass(frozen=True, slots=True)
 class LedgerRun:
-    """A run of restructuring.
+    """A run that asks a language model.
 
     Attributes:
         run_id: Unique.
         started_at: ISO 8601, UTC.
-        strategy: Fingerprint of the strategy.
-        label: The strategy for people.
+        strategy: Fingerprint of the strategy of restructuring; empty where something else was asked for.
+        label: The strategy, or what else was asked for, for people.
         expected_calls: Before the run; None where nothing was estimated.
         expected_prompt_tokens: Likewise.
         expected_completion_tokens: Likewise.

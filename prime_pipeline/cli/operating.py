@@ -1,59 +1,37 @@
-"""The command line.
-
-Every command prints for people, and with ``--json`` one JSON object for programs. Exit codes: 0 all well, 1 failed,
-2 wrong usage, 3 done in part (some files failed, or a check did not pass), 130 interrupted.
-
-Nothing heavy is imported before a command needs it, so that ``prime --help`` stays fast.
-"""
+"""Commands that operate an index: build it, look at it, search it, take it back, clean up."""
 
 from __future__ import annotations
 
-import io
-import json
 import os
-import shlex
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
-from pathlib import Path
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-if TYPE_CHECKING:
-    from rich.console import Console
+from prime_pipeline.cli.doorway import (
+    EXIT_PARTIAL,
+    HomeOption,
+    JsonOption,
+    ModeOption,
+    ProfileOption,
+    app,
+    from_here,
+    opened,
+    opened_workspace,
+    print_json,
+    reporting,
+)
 
+if TYPE_CHECKING:
     from prime_pipeline.defs.runs import RefreshSummary
     from prime_pipeline.indexes.builds import Manifest
-    from prime_pipeline.records import Document, DocumentOutcome, SectionHit
+    from prime_pipeline.records import SectionHit
     from prime_pipeline.workspace import Workspace
-
-# Typer carries its own click or uses the one installed, by version; either way this is click's UsageError.
-_WRONG_USAGE: Any = typer.BadParameter.__mro__[1]
-
-EXIT_FAILED = 1
-EXIT_PARTIAL = 3
-EXIT_INTERRUPTED = 130
 
 DEMO_QUESTION = "How can I retry a failing call with exponential backoff?"
 
 _NOT_YET = "full mode has published nothing yet: the offline index answers"
-
-app = typer.Typer(
-    name="prime",
-    help="Prepare a corpus of structured documents for retrieval, and keep it prepared.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    epilog="Exit codes: 0 all well, 1 failed, 2 wrong usage, 3 done in part, 130 interrupted.",
-)
-
-HomeOption = Annotated[Path | None, typer.Option("--home", help="PRIME_HOME, where everything is written.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object for programs.")]
-ModeOption = Annotated[str | None, typer.Option(help="offline, or full: sections are restructured first.")]
-ProfileOption = Annotated[
-    str | None, typer.Option(help="embedded (no network) or paper (needs the model hub).")
-]
 
 
 @app.command()
@@ -69,8 +47,8 @@ def demo(
 
     Everything goes through Dagster into a home of its own (demo/ below PRIME_HOME). Needs no network and no key.
     """
-    with _reporting(as_json) as console:
-        from prime_pipeline.console import demo_view
+    with reporting(as_json) as console:
+        from prime_pipeline.console.operating import demo_view
         from prime_pipeline.corpus.source import INSTALLED
         from prime_pipeline.models.location import EMBEDDED_MODEL
         from prime_pipeline.retrieval.systems import SYSTEMS
@@ -92,13 +70,13 @@ def demo(
             console.print(
                 "The documentation of the Python packages installed here, indexed through Dagster\n"
             )
-        with _workspace(settings, console, show_progress=not as_json) as workspace:
+        with opened_workspace(settings, console, show_progress=not as_json) as workspace:
             summary = _refresh(workspace, allow_removals=True, republish=True)
             with workspace.retriever() as retriever:
                 hits = retriever.search(DEMO_QUESTION, top_k=3)
-        ui_command = f"prime ui --home {_from_here(workspace.home.root)}"
+        ui_command = f"prime ui --home {from_here(workspace.home.root)}"
         if as_json:
-            _print_json(_demo_fields(summary, hits, ui_command))
+            print_json(_demo_fields(summary, hits, ui_command))
         else:
             console.print(demo_view(summary, DEMO_QUESTION, hits, ui_command))
 
@@ -123,65 +101,18 @@ def refresh(
     Cheap when nothing changed. Exits with 3 if some files failed or some sections were put off; all others are
     published. In full mode with a language model this spends money: see prime estimate.
     """
-    with _reporting(as_json) as console:
-        from prime_pipeline.console import refresh_view
+    with reporting(as_json) as console:
+        from prime_pipeline.console.operating import refresh_view
 
         options = {"home": home, "corpus": corpus, "queries": queries, "mode": mode, "profile": profile}
-        with _workspace(options, console, show_progress=not as_json) as workspace:
+        with opened_workspace(options, console, show_progress=not as_json) as workspace:
             summary = _refresh(workspace, allow_removals=allow_removals, republish=republish)
         if as_json:
-            _print_json(_summary_fields(summary))
+            print_json(_summary_fields(summary))
         else:
             console.print(refresh_view(summary), soft_wrap=True)
         if summary.is_partial:
             raise typer.Exit(EXIT_PARTIAL)
-
-
-@app.command()
-def estimate(
-    sample: Annotated[
-        int, typer.Option(min=0, help="Rewrite this many sections first (paid), and show how it went.")
-    ] = 0,
-    home: HomeOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Tell what restructuring would take, before it is paid: calls, tokens, money and time, document by document.
-
-    No call is made without --sample. Counts the documents that the last refresh read.
-    """
-    with _reporting(as_json) as console:
-        from prime_pipeline.console import estimate_view
-
-        with _workspace({"home": home}, console, show_progress=not as_json) as workspace:
-            quote = workspace.quote(sample)
-        if as_json:
-            _print_json(quote.fields())
-        else:
-            console.print(estimate_view(quote))
-        if quote.sample and all(s.outcome.kind == "deferred" for s in quote.sample.sections):
-            raise typer.Exit(EXIT_PARTIAL)
-
-
-@app.command()
-def diff(
-    document: Annotated[str, typer.Argument(help="Document id or path below the corpus.")],
-    section: Annotated[int | None, typer.Option(help="Only the section with this ordinal.")] = None,
-    home: HomeOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Show what restructuring made of a document: raw beside rewritten text, with the verdict on every section."""
-    with _reporting(as_json) as console:
-        from prime_pipeline.console import diff_view, message
-        from prime_pipeline.restructuring.diff_page import page_path
-
-        with _workspace({"home": home}, console, show_progress=False) as workspace:
-            raw, outcome = workspace.restructured_document(document)
-            page = page_path(workspace.home.diffs, raw.doc_id)
-        if as_json:
-            _print_json(_diff_fields(raw, outcome, section, page))
-        else:
-            console.print(diff_view(raw, outcome, section))
-            console.print(message("as a page:", str(page), "dim"), soft_wrap=True)
 
 
 @app.command()
@@ -193,10 +124,10 @@ def search(
     as_json: JsonOption = False,
 ) -> None:
     """Find the sections that answer a question, with their sources."""
-    with _reporting(as_json) as console:
-        from prime_pipeline.console import hits_view
+    with reporting(as_json) as console:
+        from prime_pipeline.console.parts import hits_view
 
-        workspace = _opened({"home": home, "profile": profile})
+        workspace = opened({"home": home, "profile": profile})
         waiting = nullcontext() if as_json else console.status("searching")
         with waiting, workspace.retriever() as retriever:
             hits = retriever.search(query, top_k)
@@ -204,7 +135,7 @@ def search(
         if variant != workspace.settings.mode and not as_json:
             console.print(f"[dim]{_NOT_YET}[/]")
         if as_json:
-            _print_json(
+            print_json(
                 {
                     "query": query,
                     "variant": variant,
@@ -221,11 +152,11 @@ def search(
 @app.command()
 def status(home: HomeOption = None, as_json: JsonOption = False) -> None:
     """Show what is served, the builds that can be returned to, and the files that failed."""
-    with _reporting(as_json) as console:
-        from prime_pipeline.console import counts_table
+    with reporting(as_json) as console:
+        from prime_pipeline.console.parts import counts_table
         from prime_pipeline.indexes.builds import read_manifest
 
-        workspace = _opened({"home": home})
+        workspace = opened({"home": home})
         builds = workspace.builds(workspace.served_variant)
         manifest = read_manifest(builds.path(builds.served_id))
         failed = workspace.store.failures()
@@ -244,7 +175,7 @@ def status(home: HomeOption = None, as_json: JsonOption = False) -> None:
             "vector search": manifest.vector_search,
         }
         if as_json:
-            _print_json({**served, "builds": builds.history(), "failed": failed})
+            print_json({**served, "builds": builds.history(), "failed": failed})
             return
         console.print(counts_table("Served", served))
         history = {item["build"]: item["published_at"] for item in reversed(builds.history())}
@@ -263,21 +194,21 @@ def ui(
     as_json: JsonOption = False,
 ) -> None:
     """Open the Dagster UI on this home: lineage, runs, backfills, schedules. Ctrl-C ends it."""
-    with _reporting(as_json) as console:
-        from prime_pipeline.console import message
+    with reporting(as_json) as console:
+        from prime_pipeline.console.parts import message
         from prime_pipeline.defs.instance import ui_command
 
-        stored = _opened({"home": home}).home
+        stored = opened({"home": home}).home
         stored.prepare()
         _check_port(host, port)
         command, environment = ui_command(stored, host, port)
         url = f"http://{host}:{port}"
         if as_json:
-            _print_json({"url": url, "home": str(stored.root)})
+            print_json({"url": url, "home": str(stored.root)})
             sys.stdout.flush()
             os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # nothing follows the object but on stderr
         else:
-            console.print(message("Dagster:", f"{url} on {_from_here(stored.root)} (Ctrl-C ends it)", "bold"))
+            console.print(message("Dagster:", f"{url} on {from_here(stored.root)} (Ctrl-C ends it)", "bold"))
             sys.stdout.flush()
         os.execve(command[0], command, environment)  # noqa: S606
 
@@ -288,15 +219,15 @@ def rollback(home: HomeOption = None, as_json: JsonOption = False) -> None:
 
     The build taken back is not published again until the corpus or a setting changes (or with refresh --republish).
     """
-    with _reporting(as_json) as console:
-        workspace = _opened({"home": home})
+    with reporting(as_json) as console:
+        workspace = opened({"home": home})
         variant = workspace.served_variant
         builds = workspace.builds(variant)
         builds.served_id  # noqa: B018  raises before a home is made that is none
         with workspace.home.index_lock(variant):
             taken_back, live = builds.rollback()
         if as_json:
-            _print_json({"taken_back": taken_back, "live": live})
+            print_json({"taken_back": taken_back, "live": live})
         else:
             console.print(f"Serving build [bold]{live}[/] again; {taken_back} was taken back.")
 
@@ -308,10 +239,10 @@ def gc(
     as_json: JsonOption = False,
 ) -> None:
     """Remove builds and leftovers that nothing needs."""
-    with _reporting(as_json) as console:
+    with reporting(as_json) as console:
         from prime_pipeline.indexes.builds import VARIANTS
 
-        workspace = _opened({"home": home})
+        workspace = opened({"home": home})
         workspace.builds("offline").served_id  # noqa: B018  raises before a home is made that is none
         kept = workspace.settings.index.keep_builds if keep is None else keep
         removed_builds = []
@@ -322,79 +253,9 @@ def gc(
             n_files = workspace.store.collect_garbage() + workspace.home.remove_leftovers()
             n_files += workspace.collect_restructured_garbage()
         if as_json:
-            _print_json({"builds": removed_builds, "files": n_files})
+            print_json({"builds": removed_builds, "files": n_files})
         else:
             console.print(f"Removed {len(removed_builds)} builds and {n_files} leftover files.")
-
-
-def main() -> None:
-    """Run the command line."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal that lacks a character must not end the command
-    if "--json" not in sys.argv:
-        app()
-        return
-    try:
-        sys.exit(app(standalone_mode=False))
-    except _WRONG_USAGE as error:
-        _print_json({"error": type(error).__name__, "message": error.format_message()})
-        sys.exit(error.exit_code)
-    except typer.Abort:
-        sys.exit(EXIT_INTERRUPTED)
-
-
-@contextmanager
-def _reporting(as_json: bool) -> Iterator[Console]:
-    """Turn what a user can act on into a message and an exit code; anything else is a fault and shows its trace."""
-    from rich.console import Console
-
-    from prime_pipeline.errors import PrimeError
-
-    try:
-        yield Console(highlight=False)
-    except BrokenPipeError:
-        raise  # whoever read this has enough
-    except PrimeError as error:
-        _report(as_json, type(error).__name__, str(error))
-        raise typer.Exit(EXIT_FAILED) from None
-    except OSError as error:
-        what = f"{error.filename}: " if error.filename else ""
-        _report(as_json, type(error).__name__, f"{what}{error.strerror or error}")
-        raise typer.Exit(EXIT_FAILED) from None
-    except KeyboardInterrupt:
-        _report(as_json, "Interrupted", "interrupted; what was published before is served on")
-        raise typer.Exit(EXIT_INTERRUPTED) from None
-
-
-def _report(as_json: bool, kind: str, text: str) -> None:
-    from rich.console import Console
-
-    from prime_pipeline.console import message
-
-    if as_json:
-        _print_json({"error": kind, "message": text})
-    else:
-        Console(stderr=True).print(message("error:", text, "bold red"), soft_wrap=True)
-
-
-def _opened(options: Mapping[str, Any]) -> Workspace:
-    from prime_pipeline.settings import load_settings
-    from prime_pipeline.workspace import Workspace
-
-    return Workspace(load_settings(options))
-
-
-@contextmanager
-def _workspace(options: Mapping[str, Any], console: Console, *, show_progress: bool) -> Iterator[Workspace]:
-    from prime_pipeline.console import progress_on
-
-    workspace = _opened(options)
-    with progress_on(console, enabled=show_progress) as workspace.progress:
-        try:
-            yield workspace
-        finally:
-            workspace.close()
 
 
 def _refresh(workspace: Workspace, *, allow_removals: bool, republish: bool) -> RefreshSummary:
@@ -433,7 +294,7 @@ def _summary_fields(summary: RefreshSummary) -> dict[str, Any]:
 
 
 def _measures_fields(summary: RefreshSummary) -> dict[str, Any]:
-    from prime_pipeline.console import measures_of
+    from prime_pipeline.console.operating import measures_of
 
     measured = measures_of(summary)
     return {
@@ -449,24 +310,6 @@ def _status_notes(workspace: Workspace, manifest: Manifest) -> dict[str, str]:
     if manifest.variant == "full" and manifest.restructuring != workspace.strategy.label:
         return {"note": f"the settings ask for {workspace.strategy.label}: refresh to apply them"}
     return {}
-
-
-def _diff_fields(raw: Document, outcome: DocumentOutcome, ordinal: int | None, page: Path) -> dict[str, Any]:
-    sections = [
-        {
-            "ordinal": section.ordinal,
-            "heading_path": list(section.heading_path),
-            "outcome": what.kind,
-            "reasons": [{"code": f.code, "detail": f.detail} for f in what.findings],
-            "raw": section.body,
-            "rewritten": what.rewritten,
-            "appended": list(what.appended),
-            "refused": what.refused,
-        }
-        for section, what in zip(raw.content_sections, outcome.sections, strict=True)
-        if ordinal in (None, section.ordinal)
-    ]
-    return {"document": raw.doc_id, "title": raw.title, "page": str(page), "sections": sections}
 
 
 def _demo_fields(summary: RefreshSummary, hits: list[SectionHit], ui_command: str) -> dict[str, Any]:
@@ -500,14 +343,3 @@ def _check_port(host: str, port: int) -> None:
             probe.bind((host, port))
         except OSError as error:
             raise PortTaken(host, port, error) from error
-
-
-def _print_json(value: Mapping[str, Any]) -> None:
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
-
-
-def _from_here(path: Path) -> str:
-    """A path as short as it can be said from here, quoted for a shell."""
-    with suppress(ValueError, OSError):
-        path = path.relative_to(Path.cwd())
-    return shlex.quote(str(path))

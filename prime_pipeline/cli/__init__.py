@@ -1,0 +1,40 @@
+"""The command line.
+
+Every command prints for people, and with ``--json`` one JSON object for programs. Exit codes: 0 all well, 1 failed,
+2 wrong usage, 3 done in part (some files failed, or a check did not pass), 130 interrupted.
+
+Nothing heavy is imported before a command needs it, so that ``prime --help`` stays fast.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from typing import Any
+
+import typer
+
+from prime_pipeline.cli import measuring, operating, restructuring  # noqa: F401  each adds its commands, in this order
+from prime_pipeline.cli.doorway import EXIT_INTERRUPTED, app, print_json
+
+__all__ = ["app", "main"]
+
+# Typer carries its own click or uses the one installed, by version; either way this is click's UsageError.
+_WRONG_USAGE: Any = typer.BadParameter.__mro__[1]
+
+
+def main() -> None:
+    """Run the command line."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that lacks a character must not end the command
+    if "--json" not in sys.argv:
+        app()
+        return
+    try:
+        sys.exit(app(standalone_mode=False))
+    except _WRONG_USAGE as error:
+        print_json({"error": type(error).__name__, "message": error.format_message()})
+        sys.exit(error.exit_code)
+    except typer.Abort:
+        sys.exit(EXIT_INTERRUPTED)

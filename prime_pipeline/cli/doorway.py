@@ -1,0 +1,107 @@
+"""What all commands share: the app, options, how errors become messages and exit codes, and how a workspace is opened."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from prime_pipeline.workspace import Workspace
+
+EXIT_FAILED = 1
+EXIT_PARTIAL = 3
+EXIT_INTERRUPTED = 130
+
+app = typer.Typer(
+    name="prime",
+    help="Prepare a corpus of structured documents for retrieval, and keep it prepared.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    epilog="Exit codes: 0 all well, 1 failed, 2 wrong usage, 3 done in part, 130 interrupted.",
+)
+
+HomeOption = Annotated[Path | None, typer.Option("--home", help="PRIME_HOME, where everything is written.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object for programs.")]
+ModeOption = Annotated[str | None, typer.Option(help="offline, or full: sections are restructured first.")]
+ProfileOption = Annotated[
+    str | None, typer.Option(help="embedded (no network) or paper (needs the model hub).")
+]
+
+
+@contextmanager
+def reporting(as_json: bool) -> Iterator[Console]:
+    """Turn what a user can act on into a message and an exit code; anything else is a fault and shows its trace."""
+    from rich.console import Console
+
+    from prime_pipeline.errors import PrimeError
+
+    try:
+        yield Console(highlight=False)
+    except BrokenPipeError:
+        raise  # whoever read this has enough
+    except PrimeError as error:
+        report_error(as_json, type(error).__name__, str(error))
+        raise typer.Exit(EXIT_FAILED) from None
+    except OSError as error:
+        what = f"{error.filename}: " if error.filename else ""
+        report_error(as_json, type(error).__name__, f"{what}{error.strerror or error}")
+        raise typer.Exit(EXIT_FAILED) from None
+    except KeyboardInterrupt:
+        report_error(as_json, "Interrupted", "interrupted; what was published before is served on")
+        raise typer.Exit(EXIT_INTERRUPTED) from None
+
+
+def report_error(as_json: bool, kind: str, text: str) -> None:
+    """Tell an error: on stderr for people, as the one object for programs."""
+    from rich.console import Console
+
+    from prime_pipeline.console.parts import message
+
+    if as_json:
+        print_json({"error": kind, "message": text})
+    else:
+        Console(stderr=True).print(message("error:", text, "bold red"), soft_wrap=True)
+
+
+def opened(options: Mapping[str, Any]) -> Workspace:
+    """A workspace with the settings in force; options that are None were not given."""
+    from prime_pipeline.settings import load_settings
+    from prime_pipeline.workspace import Workspace
+
+    return Workspace(load_settings(options))
+
+
+@contextmanager
+def opened_workspace(
+    options: Mapping[str, Any], console: Console, *, show_progress: bool
+) -> Iterator[Workspace]:
+    """A workspace that tells its progress on the console, and is closed at the end of the block."""
+    from prime_pipeline.console.parts import progress_on
+
+    workspace = opened(options)
+    with progress_on(console, enabled=show_progress) as workspace.progress:
+        try:
+            yield workspace
+        finally:
+            workspace.close()
+
+
+def print_json(value: Mapping[str, Any]) -> None:
+    """The one object that a command prints with ``--json``."""
+    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def from_here(path: Path) -> str:
+    """A path as short as it can be said from here, quoted for a shell."""
+    with suppress(ValueError, OSError):
+        path = path.relative_to(Path.cwd())
+    return shlex.quote(str(path))

@@ -1,0 +1,1 @@
+"""What commands show people; programs get JSON instead, see ``cli``."""

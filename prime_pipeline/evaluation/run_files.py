@@ -1,0 +1,91 @@
+"""Runs in TREC files, wherever they come from, scored by judgements in a file and compared with the first of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from prime_pipeline.errors import EvaluationError
+from prime_pipeline.evaluation.families import Family
+from prime_pipeline.evaluation.measures import Evaluation, evaluate
+from prime_pipeline.evaluation.statistics import (
+    Interval,
+    Pair,
+    PairedDifference,
+    mean_intervals,
+    paired_differences,
+)
+from prime_pipeline.evaluation.trec import read_qrels, read_run
+
+RUN_MEASURES: Final = ("ndcg@5", "ndcg@10", "p@5", "r@5", "mrr", "map")
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredRun:
+    """One run.
+
+    Attributes:
+        name: Its tag; its file's path where tags are empty or repeat.
+        evaluation: Its measures.
+        intervals: Means with intervals, by measure; queries are resampled.
+    """
+
+    name: str
+    evaluation: Evaluation
+    intervals: Mapping[str, Interval]
+
+
+@dataclass(frozen=True, slots=True)
+class RunScores:
+    """What runs are worth.
+
+    Attributes:
+        runs: In the order of their files.
+        compared: The measure of the comparisons.
+        comparisons: Each later run against the first.
+        p_adjusted: By Holm's method over the comparisons.
+        warnings: What is odd about the files, though they can be scored.
+    """
+
+    runs: tuple[ScoredRun, ...]
+    compared: str
+    comparisons: Mapping[Pair, PairedDifference]
+    p_adjusted: Mapping[Pair, float]
+    warnings: tuple[str, ...]
+
+
+def score_runs(paths: Sequence[Path], qrels_path: Path, measures: Sequence[str] = RUN_MEASURES) -> RunScores:
+    """Score runs over the same judgements, and compare each with the first one by the first measure.
+
+    Args:
+        paths: Of the runs, at least one; see :func:`~prime_pipeline.evaluation.trec.read_run`.
+        qrels_path: Of the judgements, in TREC's or BEIR's layout.
+        measures: See :func:`~prime_pipeline.evaluation.measures.evaluate`; at least one.
+
+    Raises:
+        EvaluationError: A file cannot be read, a measure is unknown, or one file is given twice.
+    """
+    if len(set(map(Path.resolve, paths))) < len(paths):
+        raise EvaluationError("a run is given twice: name each file once")
+    read = [read_run(path) for path in paths]
+    qrels = read_qrels(qrels_path)
+    tags = [run.tag for run in read]
+    names = tags if all(tags) and len(set(tags)) == len(tags) else [str(path) for path in paths]
+    measures = tuple(dict.fromkeys(measures))
+    found = [evaluate(run.run, qrels, measures) for run in read]
+    runs = tuple(
+        ScoredRun(name, evaluation, mean_intervals(evaluation.per_query))
+        for name, evaluation in zip(names, found, strict=True)
+    )
+    family = Family("runs", tuple((run.name, runs[0].name) for run in runs[1:]))
+    values = {run.name: run.evaluation.per_query[measures[0]] for run in runs}
+    comparisons = paired_differences(values, family.comparisons)
+    return RunScores(
+        runs,
+        measures[0],
+        comparisons,
+        family.holm({pair: compared.p_value for pair, compared in comparisons.items()}),
+        tuple(warning for run in read for warning in run.warnings),
+    )

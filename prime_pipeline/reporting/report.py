@@ -1,0 +1,172 @@
+"""The report on what a workspace publishes: all studies together, written where it is found, beside another one if asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from prime_pipeline.corpus.source import INSTALLED
+from prime_pipeline.errors import NothingToStudy
+from prime_pipeline.evaluation.statistics import PerQuery, paired_difference
+from prime_pipeline.indexes.builds import read_manifest
+from prime_pipeline.reporting.answers import ANSWERS, kept_answers
+from prime_pipeline.reporting.studies import STUDIES, restructurer
+from prime_pipeline.reports.content import Measured, ReportContent
+from prime_pipeline.reports.report_json import to_json
+from prime_pipeline.reports.side_by_side import compare
+from prime_pipeline.reports.writing import ReportFiles, read_report, report_files, write_report
+from prime_pipeline.storage.atomic import write_text
+from prime_pipeline.studies.findings import difference, merged, read_study
+from prime_pipeline.workspace import Workspace
+
+_FULL_MODE: Final = "prime refresh --mode full"
+_WITH_QUERIES: Final = "prime refresh --queries FILE"
+_COMMANDS: Final[Mapping[str, str]] = {
+    "table-5a": _FULL_MODE,
+    "table-5b": f"{_FULL_MODE} --queries FILE",
+    "answers": "prime answer",
+    "table-6": _FULL_MODE,
+    "cost": "prime refresh",
+    "comparisons": _WITH_QUERIES,
+    "question-types": _WITH_QUERIES,
+    "corpus-profile": "prime profile",
+    "all-cells": _WITH_QUERIES,
+}
+_SETTINGS: Final = (
+    ("profile", "mode", "corpus", "queries", "lexical_source"),
+    ("metadata", "index", "retrieval", "restructuring", "answers"),
+)
+"""Those that a report names: single ones, then groups. The language model's own are not among them: they hold the key."""
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedReport:
+    """A report as it is written.
+
+    Attributes:
+        content: What it says.
+        files: Where it lies.
+        changed: Whether it was written now.
+    """
+
+    content: ReportContent
+    files: ReportFiles
+    changed: bool
+
+
+def home_report(workspace: Workspace) -> ReportContent:
+    """What the studies of a home say, as they are kept; a study that was never made is missing.
+
+    Raises:
+        NothingToStudy: Nothing is published.
+    """
+    variants = workspace.published_variants()
+    if not variants:
+        raise NothingToStudy("nothing is published to report on: run `prime refresh --corpus DIR` first")
+    studies = [read_study(workspace.home.study(name)) for name in STUDIES]
+    answers, is_current = kept_answers(workspace)
+    parts = [study.findings.content for study in studies if study]
+    stale: tuple[str, ...] = ()
+    if answers and is_current:
+        parts.append(answers.findings.content)
+    elif answers:
+        stale = (
+            "Generated answers are of an earlier index or other questions, and are left out: prime answer",
+        )
+    content = merged(_head(workspace, variants), parts)
+    return replace(content, notes=content.notes + stale)
+
+
+def publish_report(workspace: Workspace) -> PublishedReport:
+    """Write the report into the home, unless the one that is there says the same."""
+    content, files = home_report(workspace), report_files(workspace.home.reports)
+    with workspace.home.lock("report"):
+        if _is_written(files, content):
+            return PublishedReport(content, files, changed=False)
+        return PublishedReport(content, write_report(workspace.home.reports, content), changed=True)
+
+
+def write_comparison(other: Path, content: ReportContent, target: Path) -> None:
+    """Write a page with another report on the left and this one on the right, with paired differences where they can be.
+
+    Args:
+        other: A report's folder, a home folder, or a ``report.json``.
+        content: The report on the right.
+        target: The page.
+
+    Raises:
+        ReportError: The other report cannot be read.
+    """
+    in_home = other / "reports" / "report.json"
+    left = read_report(in_home if in_home.is_file() else other)
+    write_text(target, compare(left, content, _paired))
+
+
+def _paired(left: PerQuery, right: PerQuery) -> Measured:
+    return difference(paired_difference(right, left))
+
+
+def _is_written(files: ReportFiles, content: ReportContent) -> bool:
+    try:
+        return (
+            files.page.is_file()
+            and files.markdown.is_file()
+            and files.json.read_text(encoding="utf-8") == to_json(content)
+        )
+    except OSError:
+        return False
+
+
+def _head(workspace: Workspace, variants: list[str]) -> ReportContent:
+    settings, queries = workspace.settings, workspace.query_set
+    corpus = settings.corpus_location
+    name = "installed documentation" if corpus == INSTALLED else Path(corpus).stem
+    builds = {variant: workspace.builds(variant) for variant in variants}
+    manifests = {variant: read_manifest(found.path(found.served_id)) for variant, found in builds.items()}
+    served = builds[variants[-1]].history()[-1]
+    fingerprints = {}
+    for variant, manifest in manifests.items():
+        fingerprints[f"{variant} index"] = manifest.build_id
+        fingerprints[f"{variant} corpus"] = manifest.corpus_version
+        fingerprints[f"{variant} embedder"] = f"{manifest.embedder_name} {manifest.embedder_fingerprint}"
+    for name_of, study in ((n, read_study(workspace.home.study(n))) for n in (*STUDIES, ANSWERS)):
+        if study is not None:
+            fingerprints[f"study {name_of}"] = study.fingerprint
+    return ReportContent(
+        title=f"Retrieval report: {name}",
+        dataset=queries.name if queries else name,
+        created=f"index published {served['published_at']}",
+        n_documents=manifests[variants[0]].n_documents,
+        known_item=queries.known_item if queries else False,
+        restructurer=restructurer(workspace) if "full" in variants else "",
+        settings=dict(_shown_settings(workspace)),
+        fingerprints=fingerprints,
+        commands=_COMMANDS,
+    )
+
+
+def _shown_settings(workspace: Workspace) -> dict[str, str]:
+    settings = workspace.settings
+    shown: dict[str, Any] = {name: getattr(settings, name) for name in _SETTINGS[0]}
+    for group in _SETTINGS[1]:
+        for name, value in getattr(settings, group).model_dump(mode="json").items():
+            shown[f"{group}.{name}"] = value
+    shown |= {
+        "embedder": workspace.embedder.name,
+        "section scorer": workspace.scorer_name,
+        "evaluated systems": ", ".join(settings.evaluate),
+        "nli_model": settings.contradiction_model,
+    }
+    if "full" in workspace.published_variants():
+        shown["restructuring strategy"] = workspace.strategy.label
+    return {name: _worded(value) for name, value in shown.items()}
+
+
+def _worded(value: Any) -> str:
+    if value is None or value in ("", {}, []):
+        return "default"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
+    return str(value)

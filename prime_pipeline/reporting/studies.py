@@ -1,0 +1,375 @@
+"""The studies of a workspace: what each is made from, and what it depends on.
+
+Each finds nothing where there is nothing to look at: no queries, no gold evidence, no restructured text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final
+
+from prime_pipeline.evaluation.corpus_profile import profile_corpus
+from prime_pipeline.evaluation.corpus_properties import full_text
+from prime_pipeline.evaluation.fidelity_audit import audit
+from prime_pipeline.evaluation.gold_evidence import GoldEvidence, evidence_text
+from prime_pipeline.indexes.builds import LEXICAL_FILE, METADATA_FILE
+from prime_pipeline.indexes.embedding import embed_texts
+from prime_pipeline.metadata.options import MetadataOptions
+from prime_pipeline.metadata.synthesis import synthesise
+from prime_pipeline.records import Document, Spending, section_id
+from prime_pipeline.refresh.evaluation import EvaluationReport, SystemRuns, read_runs
+from prime_pipeline.refresh.warehouse import StudyRows
+from prime_pipeline.restructuring.router import route
+from prime_pipeline.storage.documents import DocumentStore
+from prime_pipeline.storage.metadata_file import MetadataFile
+from prime_pipeline.storage.seal import SealedCorpus, read_seal
+from prime_pipeline.studies.corpus import profile_findings
+from prime_pipeline.studies.costs import BuildCost, cost_findings
+from prime_pipeline.studies.findings import Findings, Study, drawn, made, read_study, sampling_note
+from prime_pipeline.studies.localisation import Track, localisation_findings
+from prime_pipeline.studies.retrieval import restructurer_of, retrieval_findings
+from prime_pipeline.studies.texts import audit_findings, density_findings
+from prime_pipeline.text.entities import entity_finder
+from prime_pipeline.text.protected import protect
+from prime_pipeline.workspace import Workspace
+
+STUDIES_VERSION: Final = 1
+"""Raise it when the same inputs would make other findings; the answers' own cache is not touched by it."""
+_N_READ: Final = 5
+
+MakeStudy = Callable[[Workspace], Study]
+
+
+def corpus_profile(workspace: Workspace) -> Study:
+    """What the corpus is like, and the regime that this predicts."""
+    sample = _sample(workspace, "offline")
+    queries = workspace.query_set
+
+    def make() -> Findings:
+        documents = list(loaded(workspace, "offline", sample.versions))
+        embedder, cache = workspace.embedder, workspace.embeddings
+        metadata = synthesise(documents, workspace.settings.metadata.options(), embedder.tokenizer).metadata
+        # The regimes are the paper's claim about metadata as the paper has it, without the lead.
+        literal = synthesise(documents, MetadataOptions(reading="paper_literal"), embedder.tokenizer).metadata
+        texts = embedder.tokenizer.fit([full_text(document) for document in documents])
+        (literal_vectors, n_literal), (text_vectors, n_texts) = (
+            embed_texts(row, embedder, cache, workspace.progress)
+            for row in ([item.text for item in literal], texts)
+        )
+        profile = profile_corpus(
+            documents,
+            metadata,
+            embedder.tokenizer,
+            queries=queries.queries if queries else (),
+            qrels=queries.qrels if queries else None,
+            vectors=(literal_vectors, text_vectors),
+        )
+        findings = _with_notes(profile_findings(profile), sample.note("Corpus profile"))
+        return replace(findings, counts={"encoded": n_literal + n_texts})
+
+    determinants = {
+        **sample.determinants,
+        "metadata": asdict(workspace.settings.metadata.options()),
+        "embedder": workspace.embedder.fingerprint,
+        "queries": [[q.query_id, q.text] for q in queries.queries] if queries else None,
+        "qrels": {q: dict(judged) for q, judged in queries.qrels.items()} if queries else None,
+    }
+    return kept(workspace, "corpus_profile", determinants, make)
+
+
+def retrieval_quality(workspace: Workspace) -> Study:
+    """What the systems are worth that the evaluation ranked."""
+    reports, queries = workspace.evaluations(), workspace.query_set
+    determinants = {
+        "evaluations": [report.fingerprint for report in reports],
+        "types": dict(queries.types) if queries else None,
+        "scorer": workspace.scorer_name,
+    }
+
+    def make() -> Findings:
+        if queries is None or not reports:
+            return Findings()
+        return retrieval_findings(reports, queries, workspace.scorer_name)
+
+    return kept(workspace, "retrieval_quality", determinants, make)
+
+
+def evidence_localisation(workspace: Workspace) -> Study:
+    """How well sections with gold evidence are found."""
+    evidence, found = _evidence(workspace), evaluated(workspace)
+    determinants = {
+        "evaluations": [report.fingerprint for report, _ in found],
+        "evidence": {q: [gold.doc_id, *gold.spans] for q, gold in evidence.items()},
+        "scorer": workspace.scorer_name,
+    }
+
+    def make() -> Findings:
+        queries = workspace.query_set
+        if not evidence or not found or queries is None:
+            return Findings()
+        tracks = [_track(workspace, report, runs, evidence) for report, runs in found]
+        raw, restructured = tracks[0], tracks[1] if len(tracks) > 1 else None
+        return localisation_findings(evidence, raw, restructured, queries.clusters, workspace.scorer_name)
+
+    return kept(workspace, "evidence_localisation", determinants, make)
+
+
+def text_density(workspace: Workspace) -> Study:
+    """How dense the raw and the restructured text are."""
+    sample = _sample(workspace, "offline")
+    restructured = _sample(workspace, "full")
+
+    def make() -> Findings:
+        raw = list(loaded(workspace, "offline", sample.versions))
+        rewritten = list(loaded(workspace, "full", restructured.versions))
+        return _with_notes(density_findings(raw, rewritten), sample.note("Text density"))
+
+    determinants = {"raw": sample.determinants, "restructured": restructured.determinants}
+    return kept(workspace, "text_density", determinants, make)
+
+
+def fidelity_audit(workspace: Workspace) -> Study:
+    """What restructuring kept, added and contradicted."""
+    sample = _sample(workspace, "full")
+    settings, nli = workspace.settings, workspace.nli if sample.versions else None
+    finder = entity_finder(settings.restructuring.entities)
+    evidence: dict[str, list[str]] = {}
+    for gold in _evidence(workspace).values():
+        if gold.doc_id in sample.ids:
+            evidence.setdefault(gold.doc_id or "", []).extend(map(evidence_text, gold.spans))
+
+    def make() -> Findings:
+        if not sample.versions:
+            return Findings()
+        documents = list(loaded(workspace, "full", sample.versions))
+        found = audit(_counted(workspace, "fidelity audit", documents), finder, evidence, nli)
+        flags = {
+            section_id(document.doc_id, section.ordinal): frozenset({reason.code})
+            for document in documents
+            for section in document.content_sections
+            if (reason := route(section, protect(section.body), settings.restructuring.router_options))
+        }
+        findings = audit_findings(found, flags, restructurer(workspace))
+        return _with_notes(findings, sample.note("Fidelity audit"))
+
+    determinants = {
+        **sample.determinants,
+        "finder": finder.name,
+        "nli": nli and nli.fingerprint,
+        "evidence": evidence,
+        "router": asdict(settings.restructuring.router_options),
+        "strategy": workspace.strategy.fingerprint if sample.versions else None,
+    }
+    return kept(workspace, "fidelity_audit", determinants, make)
+
+
+def index_costs(workspace: Workspace) -> Study:
+    """What the published indexes cost."""
+    variants = workspace.published_variants()
+    sample = _sample(workspace, "offline")
+    spent = _restructuring_spending(workspace) if "full" in variants else None
+    found = evaluated(workspace)
+
+    def make() -> Findings:
+        if not variants:
+            return Findings()
+        documents = list(loaded(workspace, "offline", sample.versions))
+        tokenizer = workspace.embedder.tokenizer
+        literal = synthesise(documents, MetadataOptions(reading="paper_literal"), tokenizer).metadata
+        builds = [_build_cost(workspace, variant, sample.ids, found, spent) for variant in variants]
+        findings = cost_findings(
+            documents,
+            [item.text for item in literal],
+            builds,
+            tokenizer,
+            workspace.embedder.dimensions,
+            is_whole=sample.is_whole,
+        )
+        return _with_notes(findings, sample.note("Costs"))
+
+    determinants = {
+        **sample.determinants,
+        "builds": [workspace.builds(variant).live_id for variant in variants],
+        "evaluations": [report.fingerprint for report, _ in found],
+        "embedder": workspace.embedder.fingerprint,
+        "spent": None if spent is None else [asdict(spent[0]), spent[1]],
+    }
+    return kept(workspace, "index_costs", determinants, make)
+
+
+STUDIES: Final[Mapping[str, MakeStudy]] = {
+    "corpus_profile": corpus_profile,
+    "retrieval_quality": retrieval_quality,
+    "evidence_localisation": evidence_localisation,
+    "text_density": text_density,
+    "fidelity_audit": fidelity_audit,
+    "index_costs": index_costs,
+}
+"""The studies that a refresh brings up to date, in their order; none of them asks a language model."""
+
+
+def study_rows(workspace: Workspace) -> StudyRows:
+    """What the kept studies found, for the warehouse."""
+    studies = [study for name in STUDIES if (study := read_study(workspace.home.study(name))) is not None]
+    with_rows = [study for study in studies if study.findings.rows]
+    return StudyRows(
+        [study.fingerprint for study in with_rows],
+        {table: rows for study in with_rows for table, rows in study.findings.rows.items()},
+    )
+
+
+def kept(
+    workspace: Workspace, name: str, determinants: Mapping[str, Any], make: Callable[[], Findings]
+) -> Study:
+    """The study of that name: as it is kept in the home, or made now."""
+    with workspace.home.lock(f"study-{name}"):
+        return made(workspace.home.study(name), {"version": STUDIES_VERSION, **determinants}, make)
+
+
+def evaluated(workspace: Workspace) -> list[tuple[EvaluationReport, SystemRuns]]:
+    """The evaluations of what is published with what was ranked in them; those without rankings are left out."""
+    pairs = [
+        (r, read_runs(workspace.home.rankings(r.variant), r.fingerprint)) for r in workspace.evaluations()
+    ]
+    return [(report, runs) for report, runs in pairs if runs is not None]
+
+
+def restructurer(workspace: Workspace) -> str:
+    """Who restructured what is served, as a report names it; empty where nothing is."""
+    return restructurer_of(workspace.strategy.label) if workspace.has_corpus("full") else ""
+
+
+def versions(workspace: Workspace, variant: str, doc_ids: Iterable[str]) -> list[tuple[str, str]]:
+    """(id, version) of those of the documents that are sealed, in order of id."""
+    wanted = set(doc_ids)
+    return [pair for pair in _sealed(workspace, variant).documents if pair[0] in wanted]
+
+
+def loaded(workspace: Workspace, variant: str, of_versions: Iterable[tuple[str, str]]) -> Iterator[Document]:
+    """Documents of a variant; in ``full`` with the rewritten bodies beside the raw ones."""
+    return _store(workspace, variant).load_all(of_versions)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    """The documents of a variant that a study reads: (id, version) in order of id."""
+
+    versions: tuple[tuple[str, str], ...]
+    n_documents: int
+
+    @property
+    def ids(self) -> frozenset[str]:
+        return frozenset(doc_id for doc_id, _ in self.versions)
+
+    @property
+    def is_whole(self) -> bool:
+        return len(self.versions) == self.n_documents
+
+    @property
+    def determinants(self) -> dict[str, Any]:
+        return {"documents": [list(pair) for pair in self.versions], "n_documents": self.n_documents}
+
+    def note(self, what: str) -> tuple[str, ...]:
+        return sampling_note(what, len(self.versions), self.n_documents)
+
+
+def _sample(workspace: Workspace, variant: str) -> _Sample:
+    """Nothing where nothing of the variant is sealed."""
+    if not workspace.has_corpus(variant):
+        return _Sample((), 0)
+    documents = _sealed(workspace, variant).documents
+    chosen = drawn(doc_id for doc_id, _ in documents)
+    return _Sample(tuple(pair for pair in documents if pair[0] in chosen), len(documents))
+
+
+def _sealed(workspace: Workspace, variant: str) -> SealedCorpus:
+    return read_seal(workspace.restructured_seal if variant == "full" else workspace.home.seal("raw"))
+
+
+def _store(workspace: Workspace, variant: str) -> DocumentStore:
+    return workspace.restructured.documents if variant == "full" else workspace.store
+
+
+def _with_notes(findings: Findings, notes: tuple[str, ...]) -> Findings:
+    content = replace(findings.content, notes=findings.content.notes + notes)
+    return replace(findings, content=content)
+
+
+def _counted(workspace: Workspace, activity: str, documents: Sequence[Document]) -> Iterator[Document]:
+    for position, document in enumerate(documents, start=1):
+        yield document
+        workspace.progress(activity, position, len(documents))
+
+
+def _evidence(workspace: Workspace) -> dict[str, GoldEvidence]:
+    """Gold evidence by query id, with the document that it is from where that is known."""
+    queries = workspace.query_set
+    if queries is None:
+        return {}
+    homes = queries.clusters or {}
+    return {
+        query_id: GoldEvidence(spans, homes.get(query_id))
+        for query_id, spans in queries.gold_evidence.items()
+    }
+
+
+def _track(
+    workspace: Workspace, report: EvaluationReport, runs: SystemRuns, evidence: Mapping[str, GoldEvidence]
+) -> Track:
+    """What was ranked over a variant, with the documents that hold evidence or stand among the best sections."""
+    sealed = _sealed(workspace, report.variant).documents
+    anywhere = any(gold.doc_id is None for gold in evidence.values())
+    needed = {gold.doc_id for gold in evidence.values()} | _documents_read(runs)
+    wanted = [pair for pair in sealed if anywhere or pair[0] in needed]
+    documents = {document.doc_id: document for document in loaded(workspace, report.variant, wanted)}
+    return Track(documents, runs.sections, restructurer_of(report.restructuring))
+
+
+def _documents_read(runs: SystemRuns) -> set[str]:
+    ranked = (ids for by_query in runs.sections.values() for ids in by_query.values())
+    return {found.rpartition("#")[0] for ids in ranked for found in ids[:_N_READ]}
+
+
+def _build_cost(
+    workspace: Workspace,
+    variant: str,
+    doc_ids: frozenset[str],
+    of_evaluations: Sequence[tuple[EvaluationReport, SystemRuns]],
+    spent: tuple[Spending, float | None] | None,
+) -> BuildCost:
+    builds = workspace.builds(variant)
+    folder = builds.path(builds.served_id)
+    with closing(MetadataFile(folder / METADATA_FILE)) as metadata:
+        texts = [item.text for item in metadata.documents() if item.doc_id in doc_ids]
+    runs = next((found for report, found in of_evaluations if report.variant == variant), None)
+    best = runs.sections.get("default", {}) if runs else {}
+    read = {found.rpartition("#")[0] for ids in best.values() for found in ids[:_N_READ]}
+    section_texts = {
+        section_id(document.doc_id, section.ordinal): section.restructured_text
+        for document in loaded(workspace, variant, versions(workspace, variant, read))
+        for section in document.content_sections
+    }
+    is_full = variant == "full" and spent is not None
+    return BuildCost(
+        texts=texts,
+        lexical_bytes=(folder / LEXICAL_FILE).stat().st_size,
+        section_runs=best,
+        section_texts=section_texts,
+        llm_tokens=spent[0].prompt_tokens + spent[0].completion_tokens if is_full and spent else None,
+        money=spent[1] if is_full and spent else None,
+        restructurer=restructurer(workspace) if is_full else "",
+    )
+
+
+def _restructuring_spending(workspace: Workspace) -> tuple[Spending, float | None]:
+    """All that restructuring by the strategy in force has taken so far, samples included; money is None if unknown."""
+    if workspace.settings.method == "extractive":
+        return Spending(), 0.0
+    runs = {r.run_id for r in workspace.ledger.runs() if r.strategy == workspace.strategy.fingerprint}
+    lines = [line for line in workspace.ledger.lines() if line.run_id in runs]
+    costs = [line.cost for line in lines]
+    known = [cost for cost in costs if cost is not None]
+    spending = sum((line.spending for line in lines), Spending())
+    return spending, sum(known) if len(known) == len(costs) else None

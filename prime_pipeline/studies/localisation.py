@@ -1,0 +1,159 @@
+"""How well sections that hold gold evidence are found, in the raw and in the restructured text (PRIME paper, Table 5 B)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from prime_pipeline.evaluation.gold_evidence import (
+    EvidenceMap,
+    GoldEvidence,
+    kept,
+    section_qrels,
+    section_texts,
+    shared_queries,
+    token_recall,
+)
+from prime_pipeline.evaluation.measures import evaluate
+from prime_pipeline.evaluation.statistics import PerQuery, mean_intervals
+from prime_pipeline.records import Document, Qrels, Run
+from prime_pipeline.reports.content import Cell, Contrast
+from prime_pipeline.retrieval.retriever import by_rank
+from prime_pipeline.studies.findings import Findings, contrast, measured, part
+from prime_pipeline.studies.retrieval import unmeasured
+
+MEASURES: Final = ("ndcg@5", "p@5", "r@5", "mrr", "map")
+PAPER_PROTOCOL: Final = "evidence word for word in both texts"
+"""The questions of the paper's protocol, as the table names them."""
+_READ: Final = 5
+
+SectionRuns = Mapping[str, Mapping[str, Sequence[str]]]
+"""System to query id to section ids, best first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Track:
+    """One text of the corpus, and what was ranked over it.
+
+    Attributes:
+        documents: By id; with rewritten bodies in the ``full`` track.
+        runs: Of every system.
+        restructurer: As in a report's cells; empty for the raw text.
+    """
+
+    documents: Mapping[str, Document]
+    runs: SectionRuns
+    restructurer: str = ""
+
+
+def localisation_findings(
+    evidence: Mapping[str, GoldEvidence],
+    raw: Track,
+    restructured: Track | None,
+    clusters: Mapping[str, str] | None,
+    reranker: str,
+) -> Findings:
+    """Section-level cells of every system; and of the default one the contrast of raw and restructured text.
+
+    Judgements are those of the raw text, carried over by section id, so that what restructuring lost counts against it.
+    Beside them stands the paper's protocol: queries with evidence word for word in both texts, each text judged by its own.
+
+    Args:
+        evidence: Query id to gold evidence; queries about documents that are not in the corpus are left out, and counted.
+        raw: The raw text.
+        restructured: The restructured one, if there is one.
+        clusters: Query id to what is resampled together.
+        reranker: Name of what scores sections.
+    """
+    known = _about(evidence, raw.documents)
+    judged = section_qrels(known, raw.documents)
+    notes = tuple(_notes(judged, len(evidence) - len(known)))
+    if not judged.qrels:
+        return Findings(part(notes=notes))
+    cells = list(_cells(judged.qrels, raw, clusters, reranker))
+    contrasts: list[Contrast] = []
+    if restructured is not None:
+        cells += _cells(judged.qrels, restructured, clusters, reranker)
+        contrasts = list(_contrasts(known, judged, raw, restructured, clusters))
+    return Findings(part(cells=tuple(cells), evidence=tuple(contrasts), notes=notes))
+
+
+def _about(
+    evidence: Mapping[str, GoldEvidence], documents: Mapping[str, Document]
+) -> dict[str, GoldEvidence]:
+    """The evidence that is in one of the documents, or may be in any."""
+    return {q: gold for q, gold in evidence.items() if gold.doc_id is None or gold.doc_id in documents}
+
+
+def _notes(judged: EvidenceMap, n_unknown: int) -> Iterator[str]:
+    yield (
+        f"Gold evidence: {judged.n_found:,} of {judged.n_spans:,} spans stand in a section of the raw text, for "
+        f"{len(judged.qrels):,} queries."
+    )
+    if n_unknown:
+        yield f"Gold evidence of {n_unknown:,} queries is about documents that are not indexed, and is left out."
+
+
+def _run(rankings: Mapping[str, Sequence[str]]) -> Run:
+    return {query_id: dict(by_rank(ids)) for query_id, ids in rankings.items()}
+
+
+def _cells(qrels: Qrels, track: Track, clusters: Mapping[str, str] | None, reranker: str) -> Iterator[Cell]:
+    for system, rankings in track.runs.items():
+        bare = unmeasured(system, track.restructurer, reranker)
+        per_query = evaluate(_run(rankings), qrels, MEASURES).per_query
+        for measure, interval in mean_intervals(per_query, clusters).items():
+            yield replace(
+                bare,
+                measure=measure,
+                level="section",
+                result=measured(interval),
+                per_query=per_query[measure],
+            )
+
+
+def _contrasts(
+    evidence: Mapping[str, GoldEvidence],
+    judged: EvidenceMap,
+    raw: Track,
+    restructured: Track,
+    clusters: Mapping[str, str] | None,
+) -> Iterator[Contrast]:
+    shared = raw.runs.keys() & restructured.runs.keys()
+    system = "default" if "default" in shared else max(shared, default="")
+    if not system:
+        return
+    before, after = _run(raw.runs[system]), _run(restructured.runs[system])
+    yield from _of_measures(before, after, judged.qrels, judged.qrels, clusters, "")
+    texts = section_texts(document.restructured for document in restructured.documents.values())
+    old = token_recall(before, evidence, section_texts(raw.documents.values()), _READ)
+    new = token_recall(after, evidence, texts, _READ)
+    yield contrast(f"token-recall@{_READ}", old.per_query, new.per_query, clusters)
+    yield contrast(
+        "evidence tokens per query",
+        _as_floats(old.tokens_per_query),
+        _as_floats(new.tokens_per_query),
+        clusters,
+    )
+    served = _about(evidence, restructured.documents)
+    both = shared_queries(judged, kept(served, restructured.documents))
+    if both[0]:
+        yield from _of_measures(before, after, *both, clusters, PAPER_PROTOCOL)
+
+
+def _of_measures(
+    before: Run,
+    after: Run,
+    raw_qrels: Qrels,
+    restructured_qrels: Qrels,
+    clusters: Mapping[str, str] | None,
+    questions: str,
+) -> Iterator[Contrast]:
+    old, new = evaluate(before, raw_qrels, MEASURES), evaluate(after, restructured_qrels, MEASURES)
+    for measure in MEASURES:
+        yield contrast(measure, old.per_query[measure], new.per_query[measure], clusters, questions)
+
+
+def _as_floats(values: Mapping[str, int]) -> PerQuery:
+    return {query_id: float(value) for query_id, value in values.items()}
