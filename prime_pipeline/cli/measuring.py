@@ -206,7 +206,7 @@ def report(
                 }
             )
         else:
-            console.print(report_view(published.content, files), soft_wrap=True)
+            console.print(report_view(published.content, files), crop=False)
 
 
 def _reportable(workspace: Workspace, studies: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -244,7 +244,7 @@ def _evaluate_served(console: Any, home: Path | None, out: Path | None, as_json:
             }
         )
     else:
-        console.print(evaluation_view(reports, content, written), soft_wrap=True)
+        console.print(evaluation_view(reports, content, written), crop=False)
 
 
 def _scores_fields(scores: RunScores) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from prime_pipeline.console.parts import (
     title_text,
 )
 from prime_pipeline.evaluation.run_files import RunScores
+from prime_pipeline.evaluation.statistics import Interval
 from prime_pipeline.records import Spending
 from prime_pipeline.refresh.evaluation import EvaluationReport
 from prime_pipeline.reports import wording
@@ -44,10 +45,23 @@ def scores_view(scores: RunScores) -> Group:
         if n
     ]
     return Group(
-        measures_table(f"{n_queries:,} judged queries", systems, list(scores.runs[0].intervals)),
+        _runs_table(f"{n_queries:,} judged queries", systems),
         *([_run_comparisons(scores)] if scores.comparisons else []),
         *messages("note:", [*scores.warnings, *notes]),
     )
+
+
+def _runs_table(title: str, runs: Mapping[str, Mapping[str, Interval]]) -> Table:
+    """A row for each measure, as names of runs are long and measures may be many."""
+    table = Table(title=title_text(title), title_justify="left")
+    table.add_column("measure")
+    for name in runs:
+        table.add_column(Text(printable(name)), justify="right", overflow="fold", min_width=11)
+    for measure in next(iter(runs.values())):
+        intervals = (found[measure] for found in runs.values())
+        cells = (interval_text(f"{i.value:.3f}", i.low, i.high, "{:.3f}".format) for i in intervals)
+        table.add_row(wording.measure_label(measure), *cells)
+    return table
 
 
 def _run_comparisons(scores: RunScores) -> Table:
@@ -85,7 +99,7 @@ def evaluation_view(
         measures_table(title, systems, _MEASURES),
         Text(""),
         *_sentences(content.comparisons),
-        *messages("written:", [str(path) for path in written], "dim"),
+        *messages("written:", [f"{len(written)} files in {written[0].parent}"] if written else [], "dim"),
     )
 
 

@@ -197,6 +197,18 @@ def audit(
     )
 
 
+def joined(audits: Sequence[FidelityAudit], entity_finder: str, nli_model: str | None) -> FidelityAudit:
+    """One audit of what several found in distinct documents, in their order; made by the same finder and model."""
+    return FidelityAudit(
+        sections=tuple(section for each in audits for section in each.sections),
+        entity_finder=entity_finder,
+        nli_model=nli_model,
+        n_cut_sentences=sum(each.n_cut_sentences for each in audits),
+        n_spans_nowhere=sum(each.n_spans_nowhere for each in audits),
+        unmatched=tuple(sorted(unmatched for each in audits for unmatched in each.unmatched)),
+    )
+
+
 def with_intervals(
     audit: FidelityAudit, scope: Scope, resampling: Resampling = DEFAULT_RESAMPLING
 ) -> dict[Measure, Interval]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -11,14 +11,14 @@ from prime_pipeline.corpus.source import INSTALLED
 from prime_pipeline.errors import NothingToStudy
 from prime_pipeline.evaluation.statistics import PerQuery, paired_difference
 from prime_pipeline.indexes.builds import read_manifest
-from prime_pipeline.reporting.answers import ANSWERS, kept_answers
+from prime_pipeline.reporting.answers import kept_answers
 from prime_pipeline.reporting.studies import STUDIES, restructurer
 from prime_pipeline.reports.content import Measured, ReportContent
 from prime_pipeline.reports.report_json import to_json
 from prime_pipeline.reports.side_by_side import compare
 from prime_pipeline.reports.writing import ReportFiles, read_report, report_files, write_report
 from prime_pipeline.storage.atomic import write_text
-from prime_pipeline.studies.findings import difference, merged, read_study
+from prime_pipeline.studies.findings import Study, difference, merged, read_study
 from prime_pipeline.workspace import Workspace
 
 _FULL_MODE: Final = "prime refresh --mode full"
@@ -65,17 +65,18 @@ def home_report(workspace: Workspace) -> ReportContent:
     variants = workspace.published_variants()
     if not variants:
         raise NothingToStudy("nothing is published to report on: run `prime refresh --corpus DIR` first")
-    studies = [read_study(workspace.home.study(name)) for name in STUDIES]
+    found = (read_study(workspace.home.study(name)) for name in STUDIES)
+    studies = [study for study in found if study is not None]
     answers, is_current = kept_answers(workspace)
-    parts = [study.findings.content for study in studies if study]
     stale: tuple[str, ...] = ()
     if answers and is_current:
-        parts.append(answers.findings.content)
+        studies.append(answers)
     elif answers:
         stale = (
             "Generated answers are of an earlier index or other questions, and are left out: prime answer",
         )
-    content = merged(_head(workspace, variants), parts)
+    head = _head(workspace, variants, studies)
+    content = merged(head, [study.findings.content for study in studies])
     return replace(content, notes=content.notes + stale)
 
 
@@ -119,7 +120,7 @@ def _is_written(files: ReportFiles, content: ReportContent) -> bool:
         return False
 
 
-def _head(workspace: Workspace, variants: list[str]) -> ReportContent:
+def _head(workspace: Workspace, variants: Sequence[str], studies: Sequence[Study]) -> ReportContent:
     settings, queries = workspace.settings, workspace.query_set
     corpus = settings.corpus_location
     name = "installed documentation" if corpus == INSTALLED else Path(corpus).stem
@@ -131,13 +132,11 @@ def _head(workspace: Workspace, variants: list[str]) -> ReportContent:
         fingerprints[f"{variant} index"] = manifest.build_id
         fingerprints[f"{variant} corpus"] = manifest.corpus_version
         fingerprints[f"{variant} embedder"] = f"{manifest.embedder_name} {manifest.embedder_fingerprint}"
-    for name_of, study in ((n, read_study(workspace.home.study(n))) for n in (*STUDIES, ANSWERS)):
-        if study is not None:
-            fingerprints[f"study {name_of}"] = study.fingerprint
+    fingerprints |= {f"study {study.name}": study.fingerprint for study in studies}
     return ReportContent(
         title=f"Retrieval report: {name}",
         dataset=queries.name if queries else name,
-        created=f"index published {served['published_at']}",
+        created=f"index published {served['published_at'][:16].replace('T', ' ')} UTC",
         n_documents=manifests[variants[0]].n_documents,
         known_item=queries.known_item if queries else False,
         restructurer=restructurer(workspace) if "full" in variants else "",

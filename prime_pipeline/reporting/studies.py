@@ -12,7 +12,6 @@ from typing import Any, Final
 
 from prime_pipeline.evaluation.corpus_profile import profile_corpus
 from prime_pipeline.evaluation.corpus_properties import full_text
-from prime_pipeline.evaluation.fidelity_audit import audit
 from prime_pipeline.evaluation.gold_evidence import GoldEvidence, evidence_text
 from prime_pipeline.indexes.builds import LEXICAL_FILE, METADATA_FILE
 from prime_pipeline.indexes.embedding import embed_texts
@@ -22,9 +21,11 @@ from prime_pipeline.records import Document, Spending, section_id
 from prime_pipeline.refresh.evaluation import EvaluationReport, SystemRuns, read_runs
 from prime_pipeline.refresh.warehouse import StudyRows
 from prime_pipeline.restructuring.router import route
+from prime_pipeline.storage.blob_cache import BlobCache
 from prime_pipeline.storage.documents import DocumentStore
 from prime_pipeline.storage.metadata_file import MetadataFile
 from prime_pipeline.storage.seal import SealedCorpus, read_seal
+from prime_pipeline.studies.audits import cached_audit
 from prime_pipeline.studies.corpus import profile_findings
 from prime_pipeline.studies.costs import BuildCost, cost_findings
 from prime_pipeline.studies.findings import Findings, Study, drawn, made, read_study, sampling_note
@@ -144,14 +145,26 @@ def fidelity_audit(workspace: Workspace) -> Study:
         if not sample.versions:
             return Findings()
         documents = list(loaded(workspace, "full", sample.versions))
-        found = audit(_counted(workspace, "fidelity audit", documents), finder, evidence, nli)
+        hashes = (version for _, version in sample.versions)
+        with closing(BlobCache(workspace.home.audits)) as cache:
+            found = cached_audit(
+                zip(hashes, documents, strict=True),
+                len(documents),
+                finder,
+                evidence,
+                nli,
+                cache,
+                workspace.progress,
+            )
         flags = {
             section_id(document.doc_id, section.ordinal): frozenset({reason.code})
             for document in documents
             for section in document.content_sections
             if (reason := route(section, protect(section.body), settings.restructuring.router_options))
         }
-        findings = audit_findings(found, flags, restructurer(workspace))
+        findings = audit_findings(
+            found, flags, restructurer(workspace), obeys_router=settings.method == "llm", evidence=evidence
+        )
         return _with_notes(findings, sample.note("Fidelity audit"))
 
     determinants = {
@@ -295,12 +308,6 @@ def _store(workspace: Workspace, variant: str) -> DocumentStore:
 def _with_notes(findings: Findings, notes: tuple[str, ...]) -> Findings:
     content = replace(findings.content, notes=findings.content.notes + notes)
     return replace(findings, content=content)
-
-
-def _counted(workspace: Workspace, activity: str, documents: Sequence[Document]) -> Iterator[Document]:
-    for position, document in enumerate(documents, start=1):
-        yield document
-        workspace.progress(activity, position, len(documents))
 
 
 def _evidence(workspace: Workspace) -> dict[str, GoldEvidence]:

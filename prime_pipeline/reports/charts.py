@@ -131,10 +131,10 @@ def _comparisons(content: ReportContent) -> Chart:
 def _comparison_label(content: ReportContent, comparison: Comparison) -> str:
     sides = f"{system_label(comparison, comparison.left)} − {system_label(comparison, comparison.right)}"
     pipeline = wording.pipeline_label(comparison.pipeline, comparison.reranker)
-    measure = wording.measure_label(comparison.measure)
-    data = f"{comparison.dataset}, " if comparison.dataset not in {"", content.dataset} else ""
-    level = "" if comparison.level == "document" else f", {comparison.level}"
-    return f"{sides} ({data}{pipeline}, {measure}{level})"
+    data = comparison.dataset if comparison.dataset not in {"", content.dataset} else ""
+    level = comparison.level if comparison.level != "document" else ""
+    details = filter(None, (data, pipeline, wording.measure_label(comparison.measure), level))
+    return f"{sides} ({', '.join(details)})"
 
 
 def _value(found: Published | None) -> float | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
+from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
 
@@ -78,8 +79,13 @@ def _decoded(hint: Any, data: Any, name: str) -> Any:
     return _expected(data, kind, name)
 
 
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
 def _decoded_record(kind: Any, data: Any, name: str) -> Any:
-    hints = get_type_hints(kind)
+    hints = _hints(kind)
     values = _expected(data, dict, name)
     if unknown := sorted(values.keys() - hints.keys()):
         raise _unreadable(f"{name}.{unknown[0]}", values[unknown[0]])

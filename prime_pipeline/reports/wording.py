@@ -46,7 +46,7 @@ def number(value: float, decimals: int = 3) -> str:
     """
     shown = f"{value:,.{decimals}f}"
     if value and not any(digit in "123456789" for digit in shown):
-        shown = f"{value:.0e}"
+        shown = f"{value:.1g}"
     return shown.replace("-", "−")
 
 

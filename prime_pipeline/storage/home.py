@@ -90,6 +90,11 @@ class Home:
         """Cache of token vectors for late interaction, by model and text, under a size limit."""
         return self.cache_root / "cache" / "token_vectors.sqlite"
 
+    @property
+    def audits(self) -> Path:
+        """Cache of fidelity audits, by document and whoever audited."""
+        return self.cache_root / "cache" / "audits.sqlite"
+
     def indexes(self, variant: str) -> Path:
         """Builds of one variant (``offline``, ``full``) and the pointer to the live one."""
         return self.root / "indexes" / variant

@@ -90,7 +90,7 @@ def cost_findings(
         if build.money is not None:
             amounts["money"] = build.money
         if (read := _tokens_read(build, tokenizer)) is not None:
-            amounts["query_read_tokens"] = read
+            amounts["query_read_tokens"] = round(read)
         rows.append(SystemCost("default", amounts, restructurer=build.restructurer))
     spent = next((build.llm_tokens for build in builds if build.llm_tokens), None)
     return Findings(

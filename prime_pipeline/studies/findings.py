@@ -30,6 +30,9 @@ from prime_pipeline.storage.fingerprint import fingerprint
 MAX_DOCUMENTS: Final = 500
 """Studies that read texts take so many documents at most, so that a refresh of many documents stays cheap."""
 
+FEW_CLUSTERS: Final = 20
+"""Below, bootstrap intervals are told to be too narrow."""
+
 _NOTHING: Final = ReportContent(title="", dataset="", created="")
 _NO_INTERVAL: Final = {
     "single": "one query or document only, which says nothing about others",
@@ -151,6 +154,15 @@ def sampling_note(what: str, n_drawn: int, n_documents: int) -> tuple[str, ...]:
     if n_drawn == n_documents:
         return ()
     return (f"{what}: {n_drawn:,} of {n_documents:,} documents, drawn by hashes of their ids.",)
+
+
+def few_clusters_note(what: str, n_clusters: int) -> tuple[str, ...]:
+    """A sentence for the report where intervals rest on so few documents that they are too narrow."""
+    if not 1 < n_clusters < FEW_CLUSTERS:
+        return ()
+    return (
+        f"{what}: from {n_clusters} documents only, so that the intervals are narrower than they should be.",
+    )
 
 
 # --- from statistics to what a report shows -----------------------------------------------------------------------

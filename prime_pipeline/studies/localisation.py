@@ -20,7 +20,7 @@ from prime_pipeline.evaluation.statistics import PerQuery, mean_intervals
 from prime_pipeline.records import Document, Qrels, Run
 from prime_pipeline.reports.content import Cell, Contrast
 from prime_pipeline.retrieval.retriever import by_rank
-from prime_pipeline.studies.findings import Findings, contrast, measured, part
+from prime_pipeline.studies.findings import Findings, contrast, few_clusters_note, measured, part
 from prime_pipeline.studies.retrieval import unmeasured
 
 MEASURES: Final = ("ndcg@5", "p@5", "r@5", "mrr", "map")
@@ -69,6 +69,10 @@ def localisation_findings(
     known = _about(evidence, raw.documents)
     judged = section_qrels(known, raw.documents)
     notes = tuple(_notes(judged, len(evidence) - len(known)))
+    if clusters is not None:
+        notes += few_clusters_note(
+            "Evidence localisation", len({clusters[query_id] for query_id in judged.qrels})
+        )
     if not judged.qrels:
         return Findings(part(notes=notes))
     cells = list(_cells(judged.qrels, raw, clusters, reranker))

@@ -12,8 +12,7 @@ from prime_pipeline.evaluation.measures import CONVENTIONS
 from prime_pipeline.evaluation.statistics import PerQuery, mean_intervals, paired_differences
 from prime_pipeline.refresh.evaluation import EvaluationReport, SystemMeasures
 from prime_pipeline.reports.content import EXTRACTIVE, Cell, Comparison
-from prime_pipeline.retrieval.systems import SYSTEM_LABELS
-from prime_pipeline.studies.findings import Findings, difference, measured, part
+from prime_pipeline.studies.findings import Findings, difference, few_clusters_note, measured, part
 
 COMPARED: Final = "ndcg@5"
 """The measure of comparisons; declared once, as all of them are one family."""
@@ -31,6 +30,13 @@ _PAIRS: Final = (
     ("stage1", "bm25"),
     ("stage1", "paper_literal"),
 )
+
+_LABELS: Final = {
+    "bm25": "BM25",
+    "paper_literal": "the paper's stage 1",
+    "stage1": "our stage 1",
+    "default": "our default",
+}
 
 Name = tuple[str, str]
 """A variant of the index, and a system over it."""
@@ -63,6 +69,7 @@ def retrieval_findings(reports: Sequence[EvaluationReport], query_set: QuerySet,
             comparisons=tuple(_comparisons(per_query, query_set, restructurers)),
             known_item=query_set.known_item,
             conventions=(*CONVENTIONS, _resampled(query_set)),
+            notes=few_clusters_note("Retrieval", len(set((query_set.clusters or {}).values()))),
         )
     )
 
@@ -139,7 +146,7 @@ def _comparisons(
 def _label(name: Name, restructurers: Mapping[str, str]) -> str:
     variant, system = name
     made_by = f" ({restructurers[variant]})" if restructurers[variant] else ""
-    return f"{SYSTEM_LABELS[system]}{made_by}"
+    return f"{_LABELS[system]}{made_by}"
 
 
 def _resampled(query_set: QuerySet) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean
 from typing import Final
 
 from prime_pipeline.evaluation.density import (
@@ -28,7 +29,7 @@ from prime_pipeline.evaluation.fidelity_profile import (
 from prime_pipeline.evaluation.statistics import Interval, share_interval
 from prime_pipeline.records import Document
 from prime_pipeline.reports.content import AuditRow, Panel
-from prime_pipeline.studies.findings import Findings, Row, contrast, measured, part
+from prime_pipeline.studies.findings import Findings, Row, contrast, few_clusters_note, measured, part
 from prime_pipeline.text.words import term_words
 
 _DENSITY_LABELS: Final = {
@@ -93,20 +94,29 @@ def _density_rows(found: Mapping[str, Mapping[str, Density]]) -> Iterator[Row]:
                 yield {"doc_id": doc_id, "text": text, "measure": measure, "value": value}
 
 
-def audit_findings(audit: FidelityAudit, flags: Flags, restructurer: str) -> Findings:
+def audit_findings(
+    audit: FidelityAudit,
+    flags: Flags,
+    restructurer: str,
+    *,
+    obeys_router: bool,
+    evidence: Mapping[str, Sequence[str]],
+) -> Findings:
     """What an audit found, over the text that is served: sections that were left as they were keep everything.
 
     Args:
         audit: Of the documents.
         flags: The router's reasons by section id, for how well it would have spared what was harmed.
         restructurer: As in a report.
+        obeys_router: Whether what the router flags was left raw: then how well it spares cannot be told.
+        evidence: The gold spans that were looked for, by document or section.
     """
-    rows = (*_shares(audit), *_document_shares(audit), *_router_rows(audit, flags))
+    rows = (*_shares(audit), *_document_shares(audit), *_router_rows(audit, flags, obeys_router=obeys_router))
     content = part(
         audit=rows,
         restructurer=restructurer,
         conventions=FIDELITY_CONVENTIONS,
-        notes=tuple(_audit_notes(audit, flags)),
+        notes=tuple(_audit_notes(audit, flags, evidence, obeys_router=obeys_router)),
     )
     return Findings(content, {"fidelity_audit": list(_section_rows(audit))})
 
@@ -130,19 +140,24 @@ def _share_row(panel: Panel, label: str, share: Share) -> Iterator[AuditRow]:
         yield AuditRow(panel, label, measured(interval))
 
 
-def _router_rows(audit: FidelityAudit, flags: Flags) -> Iterator[AuditRow]:
+def _router_rows(audit: FidelityAudit, flags: Flags, *, obeys_router: bool) -> Iterator[AuditRow]:
     score = router_score(audit, flags)
-    found: dict[str, Interval | None] = {
-        "sections that the router would keep raw": score.flagged,
-        "harmed sections among them, of all that are harmed": score.recall,
-        "harmed sections among the rewritten of them": score.precision,
-    }
+    if obeys_router:
+        found: dict[str, Interval | None] = {"sections that the router kept raw": score.flagged}
+    else:
+        found = {
+            "sections that the router would keep raw": score.flagged,
+            "harmed sections that it would have kept raw": score.recall,
+            "rewritten sections that it would have kept raw, harmed ones among them": score.precision,
+        }
     for label, interval in found.items():
         if interval is not None:
             yield AuditRow("D", label, measured(interval))
 
 
-def _audit_notes(audit: FidelityAudit, flags: Flags) -> Iterator[str]:
+def _audit_notes(
+    audit: FidelityAudit, flags: Flags, evidence: Mapping[str, Sequence[str]], *, obeys_router: bool
+) -> Iterator[str]:
     yield f"Fidelity: named entities were found by {audit.entity_finder}."
     if audit.nli_model is None:
         yield "Fidelity: contradictions were not looked for, as no NLI model is set (nli_model)."
@@ -153,6 +168,14 @@ def _audit_notes(audit: FidelityAudit, flags: Flags) -> Iterator[str]:
             else ""
         )
         yield f"Fidelity: contradictions were looked for by {audit.nli_model}{cut}."
+    if obeys_router:
+        yield "Fidelity: the router was obeyed, so that nothing tells what rewriting would have done to what it kept raw."
+    if spans := [span for found in evidence.values() for span in found]:
+        n_words = fmean(len(span.split()) for span in spans)
+        yield f"Fidelity: a gold span is kept whole or not at all; on average it has {n_words:,.0f} words."
+    yield from few_clusters_note(
+        "Fidelity of evidence", len(audit.document_shares("evidence_verbatim", "served"))
+    )
     if audit.n_spans_nowhere:
         yield f"Fidelity: {audit.n_spans_nowhere:,} gold spans stand in neither text, and no share counts them."
     losing = losing_documents(audit)
