@@ -217,7 +217,12 @@ def test_demo(tmp_path: Path) -> None:
     offline = {"bm25", "paper_literal", "stage1", "default"}
     label = demo["restructuring"]["strategy"]
     assert label.startswith("extractive-")
-    assert set(demo["measures"]) == offline | {f"{system}, full ({label})" for system in offline}
+    rewritten = offline - {"paper_literal"}  # the paper's metadata is that of the raw text
+    assert set(demo["measures"]) == offline | {f"{system}, full ({label})" for system in rewritten}
+    low, high = demo["intervals"]["default"]["mrr"]
+    assert low < demo["measures"]["default"]["mrr"] < high
+    report = (tmp_path / "home" / "demo" / "reports" / "report.html").read_text()
+    assert "extractive" in report
     assert demo["restructuring"]["words saved"] > 0.0
     assert demo["restructuring"]["calls"] == 0
     assert all({"ndcg@5", "mrr"} <= set(measured) for measured in demo["measures"].values())

@@ -180,6 +180,47 @@ def test_no_questions_are_no_answers(endpoint: Endpoint, tmp_path: Path) -> None
     assert answer_all([], generator(chat(endpoint, tmp_path)), 2) == Answers(())
 
 
+def test_what_is_planned_is_what_would_be_sent(endpoint: Endpoint, tmp_path: Path) -> None:
+    endpoint.plays(answer("x"))
+    asking = generator(chat(endpoint, tmp_path), max_answer_tokens=9, max_context_tokens=24)
+    long = question("q", "one two three\n\n" + "many words " * 20, "five")
+    request = asking.planned(long)
+    assert request is not None
+    assert endpoint.requests == []
+    asking.answer(long)
+    (sent,) = endpoint.requests
+    assert [message["content"] for message in sent["messages"]] == [request.system, request.user]
+    assert (sent["model"], sent["max_tokens"], sent["temperature"]) == ("m", 9, request.temperature)
+    assert request.max_tokens == 9
+    assert asking.prompt_tokens(request) == n_words(request.system) + n_words(request.user)
+
+
+def test_nothing_is_planned_where_the_answer_or_a_refusal_is_known(
+    endpoint: Endpoint, tmp_path: Path
+) -> None:
+    endpoint.responds(lambda body: fault(400, "no", "content_filter") if asked(body) == "q1" else echo(body))
+    asking = generator(chat(endpoint, tmp_path))
+    assert [asking.planned(q) is None for q in questions(3)] == [False] * 3
+    answer_all(questions(2), asking, 2)
+    assert [asking.planned(q) is None for q in questions(3)] == [True, True, False]
+    assert generator(chat(endpoint, tmp_path), max_answer_tokens=9).planned(questions(1)[0]) is not None
+
+
+def test_a_question_that_failed_for_now_is_planned_again(endpoint: Endpoint, tmp_path: Path) -> None:
+    endpoint.plays(answer(""))
+    asking = generator(chat(endpoint, tmp_path))
+    assert asking.answer(question("q", "text")).failure == "endpoint_unavailable"
+    assert asking.planned(question("q", "text")) is not None
+
+
+@pytest.mark.parametrize("texts", [(), ("far too many words",)])
+def test_without_a_passage_nothing_is_planned(
+    endpoint: Endpoint, tmp_path: Path, texts: tuple[str, ...]
+) -> None:
+    asking = generator(chat(endpoint, tmp_path), max_context_tokens=3)
+    assert asking.planned(question("q", *texts)) is None
+
+
 def refusing_key(endpoint: Endpoint, folder: Path) -> CachedChat:
     endpoint.responds(lambda body: fault(401, "wrong key") if asked(body) == "q3" else echo(body))
     return chat(endpoint, folder)

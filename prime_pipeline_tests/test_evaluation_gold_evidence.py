@@ -19,6 +19,7 @@ from prime_pipeline.evaluation.gold_evidence import (
     GoldEvidence,
     evidence_f1,
     evidence_paragraphs,
+    evidence_text,
     kept,
     paragraph_f1,
     section_qrels,
@@ -75,6 +76,20 @@ def test_figures_and_tables_are_their_captions() -> None:
     spans = tuple(f"{FLOAT_MARK}: {caption}" for caption in ("Figure 2: A BERT.", "We use a seed lexicon."))
     found = section_qrels({"q": GoldEvidence(spans, "p")}, CORPUS)
     assert found == EvidenceMap({"q": {"p#4": 1}}, 2, 1, (("q", f"{FLOAT_MARK}: We use a seed lexicon."),))
+
+
+@pytest.mark.parametrize(
+    ("span", "text"),
+    [
+        (f"{FLOAT_MARK}: Figure 2: A BERT.", "Figure 2: A BERT."),
+        (f"{FLOAT_MARK} Figure 2: A BERT.", "Figure 2: A BERT."),
+        (f"{FLOAT_MARK}:", ""),
+        (": as it is ", ": as it is "),
+        (f"So says {FLOAT_MARK}: this.", f"So says {FLOAT_MARK}: this."),
+    ],
+)
+def test_what_a_span_says(span: str, text: str) -> None:
+    assert evidence_text(span) == text
 
 
 def test_a_document_that_is_not_there_is_named() -> None:

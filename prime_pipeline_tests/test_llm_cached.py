@@ -138,3 +138,29 @@ def test_a_spent_budget_stops_calls_but_not_the_cache(endpoint: Endpoint, tmp_pa
     assert spent(asking) == Spending(cache_hits=1)
     assert len(endpoint.requests) == 1
     assert spent(chat(endpoint, tmp_path), replace(REQUEST, user="more")).calls == 1
+
+
+@pytest.mark.parametrize(
+    ("step", "raises", "is_known"),
+    [
+        (answer("dense"), None, True),
+        (fault(400, "blocked", "content_filter"), RequestRefused, True),
+        (answer("half", finish="length"), RequestRefused, True),
+        (fault(400, "strange"), RequestRefused, False),
+        (answer(""), EndpointUnavailable, False),
+        (fault(401), EndpointUnusable, False),
+    ],
+)
+def test_what_need_not_be_asked_again_is_known(
+    endpoint: Endpoint, tmp_path: Path, step: Any, raises: Any, is_known: bool
+) -> None:
+    endpoint.plays(step)
+    asking = chat(endpoint, tmp_path)
+    assert not asking.knows(REQUEST)
+    assert endpoint.requests == []
+    spent(asking, raises=raises)
+    n_requests = len(endpoint.requests)
+    later = chat(endpoint, tmp_path)
+    assert asking.knows(REQUEST) is later.knows(REQUEST) is is_known
+    assert not asking.knows(replace(REQUEST, user="another text"))
+    assert len(endpoint.requests) == n_requests

@@ -23,6 +23,7 @@ from prime_pipeline.reports.content import (
     Property,
     ReportContent,
     SystemCost,
+    bare_numbers,
     check,
 )
 from prime_pipeline.reports.report_json import SCHEMA_VERSION, from_json, to_json
@@ -73,6 +74,32 @@ def test_two_cells_of_one_key_are_refused_also_where_one_leaves_the_data_set_out
 def test_a_break_even_without_cost_per_query_is_none() -> None:
     assert BreakEven(100.0, 0.0).n_queries is None
     assert BreakEven(56_000 * 416, 1_926).n_queries == pytest.approx(12_096, abs=1)
+
+
+def test_a_number_without_interval_and_without_reason_is_bare() -> None:
+    whole, bare = Measured(0.2, 0.1, 0.3), Measured(0.2, n=50)
+    content = replace(
+        EMPTY,
+        cells=(CELL, replace(CELL, result=bare), replace(CELL, result=None, reason="no weights")),
+        density=(Contrast("mean IDF", whole, bare, relative=bare), Contrast("mean IDF", whole, whole)),
+        answers=(AnswerRow("raw-to-raw", whole, evidence_f1=bare),),
+        profile=Profile("saturated", "none", properties=(Property("code", bare),)),
+        costs=(SystemCost("chunk-256", {"vectors": 7}),),
+        break_even=BreakEven(1.0, 2.0),
+    )
+    assert bare_numbers(content) == [
+        "report.cells[1].result",
+        "report.density[0].restructured",
+        "report.density[0].relative",
+        "report.answers[0].evidence_f1",
+        "report.profile.properties[0].result",
+    ]
+
+
+def test_a_reason_stands_in_the_place_of_an_interval() -> None:
+    told = replace(CELL, result=Measured(0.2, reason="one query only"))
+    assert bare_numbers(replace(EMPTY, cells=(told,))) == []
+    assert bare_numbers(report_content()) == []
 
 
 # --- JSON -------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from prime_pipeline.indexes.vectors import ExactVectors, VectorSearch
 from prime_pipeline.records import Query
 from prime_pipeline.retrieval.comparison import run_system
 from prime_pipeline.retrieval.retriever import Rankings, Retriever
-from prime_pipeline.retrieval.systems import System, system_options
+from prime_pipeline.retrieval.systems import SYSTEM_LABELS, SYSTEMS, System, system_options, systems_of
 from prime_pipeline_tests.builds import Bench
 from prime_pipeline_tests.documents import make_document
 
@@ -51,3 +51,28 @@ def test_bm25_finds_only_documents_that_share_a_word(retriever: Retriever) -> No
 def test_paper_literal_takes_the_literal_vectors(retriever: Retriever) -> None:
     only_c = ExactVectors(["c"], np.eye(1, 64, dtype=np.float32))
     assert set(run_system("paper_literal", retriever, QUERIES, lambda: only_c)["q2"].documents) == {"b", "c"}
+
+
+def test_the_paper_s_stage_1_is_evaluated_over_raw_text_only() -> None:
+    assert systems_of("offline", SYSTEMS) == list(SYSTEMS)
+    assert systems_of("full", SYSTEMS) == ["bm25", "stage1", "default"]
+
+
+@pytest.mark.parametrize(
+    ("variant", "systems", "evaluated"),
+    [
+        ("offline", ("default", "paper_literal"), ["default", "paper_literal"]),
+        ("full", ("stage1", "paper_literal", "bm25"), ["stage1", "bm25"]),
+        ("full", ("paper_literal",), []),
+        ("offline", (), []),
+    ],
+)
+def test_systems_are_evaluated_in_the_order_given(
+    variant: str, systems: tuple[System, ...], evaluated: list[System]
+) -> None:
+    assert systems_of(variant, systems) == evaluated
+
+
+def test_every_system_has_a_label_of_its_own() -> None:
+    assert list(SYSTEM_LABELS) == list(SYSTEMS)
+    assert len(set(SYSTEM_LABELS.values())) == len(SYSTEMS)

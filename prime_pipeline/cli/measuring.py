@@ -39,6 +39,9 @@ def evaluate(
         list[str] | None,
         typer.Option("--measure", help="ndcg@k, p@k, r@k, mrr or map; the first is compared by."),
     ] = None,
+    binary: Annotated[
+        bool, typer.Option("--binary", help="With --run: count every relevant grade as 1.")
+    ] = False,
     out: Annotated[
         Path | None, typer.Option(help="Write what was ranked here, as TREC runs and judgements.")
     ] = None,
@@ -55,15 +58,17 @@ def evaluate(
         )
     if run and out:
         raise typer.BadParameter("--out writes what this index ranked: leave it out with --run")
-    if measure and not run:
-        raise typer.BadParameter("--measure goes with --run: the index is always scored by the same measures")
+    if (measure or binary) and not run:
+        raise typer.BadParameter(
+            "--measure and --binary go with --run: the index is always scored by the same measures"
+        )
     with reporting(as_json) as console:
         if run and qrels:
             from prime_pipeline.console.measuring import scores_view
             from prime_pipeline.evaluation.run_files import RUN_MEASURES, score_runs
 
             with console.status("scoring", spinner="dots") if not as_json else console:
-                scores = score_runs(run, qrels, measure or RUN_MEASURES)
+                scores = score_runs(run, qrels, measure or RUN_MEASURES, is_binary=binary)
             if as_json:
                 print_json(_scores_fields(scores))
             else:
@@ -80,6 +85,7 @@ def profile(home: HomeOption = None, as_json: JsonOption = False) -> None:
         from prime_pipeline.reporting.studies import corpus_profile
 
         with opened_workspace({"home": home}, console, show_progress=not as_json) as workspace:
+            workspace.builds("offline").served_id  # noqa: B018  raises before a study is made of nothing
             content = corpus_profile(workspace).findings.content
         found = content.profile
         if found is None:

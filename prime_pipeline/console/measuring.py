@@ -66,7 +66,7 @@ def _runs_table(title: str, runs: Mapping[str, Mapping[str, Interval]]) -> Table
 
 def _run_comparisons(scores: RunScores) -> Table:
     table = Table(
-        title=title_text(f"\nCompared with {scores.runs[0].name} by {scores.compared.upper()}"),
+        title=title_text(f"\nCompared with {printable(scores.runs[0].name)} by {scores.compared.upper()}"),
         title_justify="left",
     )
     for heading in ("run", "difference", "p, adjusted", "detectable"):
@@ -94,7 +94,7 @@ def evaluation_view(
         for system, measured in report.systems.items()
     }
     kind = ", known-item queries" if reports[0].known_item else ""
-    title = f"{reports[0].n_queries:,} queries, {reports[0].queries}{kind}"
+    title = f"{reports[0].n_queries:,} queries, {printable(reports[0].queries)}{kind}"
     return Group(
         measures_table(title, systems, _MEASURES),
         Text(""),

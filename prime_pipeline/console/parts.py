@@ -108,7 +108,7 @@ def interval_text(
     return (
         shown_value
         if low is None or high is None
-        else shown_value + Text(f"\n{form(low)}–{form(high)}", style="dim")
+        else shown_value + Text(f"\n[{form(low)}, {form(high)}]", style="dim")
     )
 
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from prime_pipeline.errors import EvaluationError
 from prime_pipeline.evaluation.families import Family
-from prime_pipeline.evaluation.measures import Evaluation, evaluate
+from prime_pipeline.evaluation.measures import Evaluation, binarised, evaluate
 from prime_pipeline.evaluation.statistics import (
     Interval,
     Pair,
@@ -56,13 +56,20 @@ class RunScores:
     warnings: tuple[str, ...]
 
 
-def score_runs(paths: Sequence[Path], qrels_path: Path, measures: Sequence[str] = RUN_MEASURES) -> RunScores:
+def score_runs(
+    paths: Sequence[Path],
+    qrels_path: Path,
+    measures: Sequence[str] = RUN_MEASURES,
+    *,
+    is_binary: bool = False,
+) -> RunScores:
     """Score runs over the same judgements, and compare each with the first one by the first measure.
 
     Args:
         paths: Of the runs, at least one; see :func:`~prime_pipeline.evaluation.trec.read_run`.
         qrels_path: Of the judgements, in TREC's or BEIR's layout.
         measures: See :func:`~prime_pipeline.evaluation.measures.evaluate`; at least one.
+        is_binary: Count every grade above 0 as 1.
 
     Raises:
         EvaluationError: A file cannot be read, a measure is unknown, or one file is given twice.
@@ -70,7 +77,8 @@ def score_runs(paths: Sequence[Path], qrels_path: Path, measures: Sequence[str] 
     if len(set(map(Path.resolve, paths))) < len(paths):
         raise EvaluationError("a run is given twice: name each file once")
     read = [read_run(path) for path in paths]
-    qrels = read_qrels(qrels_path)
+    graded = read_qrels(qrels_path)
+    qrels = binarised(graded) if is_binary else graded
     tags = [run.tag for run in read]
     names = tags if all(tags) and len(set(tags)) == len(tags) else [str(path) for path in paths]
     measures = tuple(dict.fromkeys(measures))

@@ -123,7 +123,8 @@ def _is_written(files: ReportFiles, content: ReportContent) -> bool:
 def _head(workspace: Workspace, variants: Sequence[str], studies: Sequence[Study]) -> ReportContent:
     settings, queries = workspace.settings, workspace.query_set
     corpus = settings.corpus_location
-    name = "installed documentation" if corpus == INSTALLED else Path(corpus).stem
+    path = Path(corpus)
+    name = "installed documentation" if corpus == INSTALLED else path.name if path.is_dir() else path.stem
     builds = {variant: workspace.builds(variant) for variant in variants}
     manifests = {variant: read_manifest(found.path(found.served_id)) for variant, found in builds.items()}
     served = builds[variants[-1]].history()[-1]
