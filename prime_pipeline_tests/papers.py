@@ -23,6 +23,12 @@ WORDY: Final = (
     "answers within 20 ms."
 )
 """A paragraph that restructuring shortens, so that no restructured text holds it word for word."""
+REWRITTEN: Final = (
+    "The scheduler of the Alpha project keeps 12 workers alive. Each worker reads the queue every 250 ms and never sleeps "
+    "for longer. A job that fails three times is not tried again; its record is kept for 30 days so that somebody can "
+    "look at it. The API of the scheduler answers within 20 ms."
+)
+"""What a language model may make of it, and the gate accepts."""
 SHORT: Final = "The queue of Alpha holds 40 jobs."
 """A paragraph that restructuring leaves as it is."""
 

@@ -34,7 +34,7 @@ from prime_pipeline.studies.localisation import PAPER_PROTOCOL
 from prime_pipeline.workspace import Workspace
 from prime_pipeline_tests.chat_endpoint import Endpoint, answer
 from prime_pipeline_tests.fakes import tiny_cross_encoder
-from prime_pipeline_tests.papers import PAPERS, SHORT, WORDY, opened, publish, reworded, write_papers
+from prime_pipeline_tests.papers import PAPERS, REWRITTEN, SHORT, opened, publish, reworded, write_papers
 
 OpenPapers = Callable[..., Workspace]
 BASES = {"structure-chunks", "full-text", "prime-offline"}
@@ -223,7 +223,7 @@ def test_rewriting_by_a_language_model_costs_what_the_ledger_says(
     open_papers: OpenPapers, endpoint: Endpoint
 ) -> None:
     usage = {"prompt_tokens": 100, "completion_tokens": 50, "total_tokens": 150}
-    endpoint.plays(answer(WORDY.replace("Moreover, the", "The"), usage=usage))
+    endpoint.plays(answer(REWRITTEN, usage=usage))
     llm = {"base_url": endpoint.url, "model": "m"}
     workspace = open_papers(mode="full", llm={**llm, "prices": {"m": {"prompt": 1.0, "completion": 2.0}}})
     publish(workspace)
@@ -241,7 +241,7 @@ def test_rewriting_by_a_language_model_costs_what_the_ledger_says(
 def test_what_was_paid_without_a_price_is_tokens_and_no_money(
     open_papers: OpenPapers, endpoint: Endpoint
 ) -> None:
-    endpoint.plays(answer(WORDY.replace("Moreover, the", "The")))
+    endpoint.plays(answer(REWRITTEN))
     workspace = open_papers(mode="full", llm={"base_url": endpoint.url, "model": "m"})
     publish(workspace)
     found = costs(index_costs(workspace).findings.content)["default", "m/full-1"]

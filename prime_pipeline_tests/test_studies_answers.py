@@ -380,7 +380,7 @@ def test_sections_that_were_cut_are_told() -> None:
     (first, *others) = answered(FULL_TO_FULL=ALWAYS).answers[FULL]
     found = content(Answered({FULL: [replace(first, n_cut=3), *others]}, Spending()))
     assert found.notes[1:] == (
-        "Answers, full-to-full: for 1 questions the sections read were cut to fit the prompt.",
+        "Answers, full-to-full: the sections read were cut to fit the prompt of 1 question.",
     )
 
 

@@ -123,7 +123,9 @@ def test_only_five_sections_are_read() -> None:
 
 def test_the_paper_s_protocol_leaves_out_what_was_lost() -> None:
     found = contrasts(content(), PAPER_PROTOCOL)
-    assert list(found) == [*MEASURES]
+    assert list(found) == [*MEASURES, "token-recall@5", "evidence tokens per query"]
+    assert all(contrast.follows_paper for contrast in found.values())
+    assert not any(contrast.follows_paper for contrast in contrasts(content()).values())
     assert means(found["mrr"]) == ((1 / 2 + 0) / 2, 1.0)
     assert found["mrr"].raw.n == 2
     assert found["mrr"].relative == Measured(3.0, None, None, 2, "the base is zero in some resample")
@@ -136,6 +138,15 @@ def test_the_paper_s_protocol_judges_each_text_by_its_own() -> None:
     found = content(raw_track({"default": {"q1": ["a#1"]}}, PAPER), full, evidence)
     assert means(contrasts(found)["mrr"]) == (1.0, 1 / 2)
     assert means(contrasts(found, PAPER_PROTOCOL)["mrr"]) == (1.0, 1.0)
+
+
+def test_evidence_without_a_token_has_no_recall() -> None:
+    marks = Document("a", "A", "heading", (replace(PAPER.sections[0], text="..."),), "a.md", "text/markdown")
+    track = raw_track({"default": {"q": ["a#1"]}}, marks)
+    full = full_track({"default": {"q": ["a#1"]}}, marks)
+    found = content(track, full, {"q": GoldEvidence(("...",), "a")})
+    assert "token-recall@5" not in contrasts(found)
+    assert "mrr" in contrasts(found)
 
 
 def test_without_a_span_in_both_texts_there_is_no_protocol() -> None:
@@ -225,7 +236,7 @@ def test_questions_about_one_document_have_no_interval() -> None:
     assert {(m.low, m.reason) for m in shown if m} == {
         (None, "one query or document only, which says nothing about others")
     }
-    assert len(shown) == 10 + 2 * (7 + 5)
+    assert len(shown) == 10 + 2 * (7 + 7)
     assert not [note for note in found.notes if "narrower" in note]
     by_query = content(evidence=about_a)
     assert by_query.cells[0].result is not None

@@ -359,7 +359,7 @@ def test_spans_that_stand_nowhere_are_told() -> None:
 
 def test_losing_documents_are_named_with_what_they_have_in_common() -> None:
     content = audited(LOSING, KEEPING).content
-    assert content.notes[-2] == "Fidelity: 1 documents keep less than half of their gold spans: a."
+    assert content.notes[-2] == "Fidelity: 1 document with less than half of their gold spans kept verbatim: a."
     # a: 5 + 5 + 5 words, of which 5 + 5 + 1 are served, and 3 numbers; b: 3 + 3 words and 2 numbers.
     assert content.notes[-1] == (
         "Fidelity: means over these documents, and over the others with evidence: words 15 and 6; sections 3 and 2; "
@@ -382,7 +382,7 @@ def test_where_no_document_loses_half_the_worst_tenth_is_named() -> None:
     evidence = {"h": ["Alpha.", "Beta."], "b": ["Alpha has 5."]}
     content = audited(half, KEEPING, evidence=evidence).content
     assert (
-        "Fidelity: 1 documents are the tenth that keeps least of its gold spans, though more than half: h."
+        "Fidelity: 1 document in the tenth that keeps least of its gold spans verbatim, though half or more: h."
         in content.notes
     )
     share = next(row.share for row in content.audit if row.dimension == "documents under 50% retention")
@@ -397,7 +397,7 @@ def test_where_nothing_is_lost_no_document_is_named() -> None:
 
 def test_where_all_lose_nothing_is_compared() -> None:
     content = audited(LOSING, evidence={"a": EVIDENCE["a"]}).content
-    assert content.notes[-1].endswith("keep less than half of their gold spans: a.")
+    assert content.notes[-1].endswith("with less than half of their gold spans kept verbatim: a.")
 
 
 def test_ten_documents_are_named_and_no_more() -> None:
@@ -406,7 +406,7 @@ def test_ten_documents_are_named_and_no_more() -> None:
     evidence = {doc_id: ["Alpha."] for doc_id in ids}
     content = audited(*documents, evidence=evidence).content
     assert content.notes[-1].endswith(
-        f"11 documents keep less than half of their gold spans: {', '.join(ids[:10])}, …."
+        f"11 documents with less than half of their gold spans kept verbatim: {', '.join(ids[:10])}, …."
     )
     content = audited(*documents[:10], evidence=evidence).content
     assert content.notes[-1].endswith(f": {', '.join(ids[:10])}.")

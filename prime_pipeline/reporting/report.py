@@ -116,7 +116,7 @@ def _is_written(files: ReportFiles, content: ReportContent) -> bool:
             and files.markdown.is_file()
             and files.json.read_text(encoding="utf-8") == to_json(content)
         )
-    except OSError:
+    except (OSError, UnicodeDecodeError):
         return False
 
 

@@ -263,7 +263,9 @@ def versions(workspace: Workspace, variant: str, doc_ids: Iterable[str]) -> list
 def loaded(workspace: Workspace, variant: str, of_versions: Iterable[tuple[str, str]]) -> Iterator[Document]:
     """Documents of a variant; in ``full`` with the rewritten bodies beside the raw ones."""
     wanted = list(of_versions)
-    return _store(workspace, variant).load_all(wanted) if wanted else iter(())  # a store that is opened is made
+    return (
+        _store(workspace, variant).load_all(wanted) if wanted else iter(())
+    )  # a store that is opened is made
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,9 +104,12 @@ def _table_3(content: ReportContent) -> Chart:
 
 def _contrasts(title: str, contrasts: Sequence[Contrast], numbers: Mapping[str, Published]) -> Chart:
     marks = (
-        Mark(wording.measure_label(c.measure), c.relative, _value(numbers.get(c.measure)))
+        Mark(
+            ", ".join(filter(None, (wording.measure_label(c.measure), c.question_type))),
+            c.relative,
+            _value(numbers.get(c.measure)) if c.follows_paper else None,
+        )
         for c in contrasts
-        if not c.question_type
     )
     return _chart(title, "relative change, raw to restructured", marks, is_change=True, is_share=True)
 

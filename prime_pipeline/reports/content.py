@@ -165,7 +165,8 @@ class Contrast:
     Attributes:
         measure: A name of :mod:`~prime_pipeline.reports.published`, or one of your own.
         relative: The change as a share of the raw value, 0.1 being 10 % more; None where the raw value is 0.
-        question_type: Empty for all queries.
+        question_type: Which queries; empty for all.
+        follows_paper: Whether it is measured as the PRIME paper did, so that its number may stand beside.
     """
 
     measure: str
@@ -173,6 +174,7 @@ class Contrast:
     restructured: Measured
     relative: Measured | None = None
     question_type: str = ""
+    follows_paper: bool = True
 
 
 @dataclass(frozen=True, slots=True)

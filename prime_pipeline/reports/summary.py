@@ -60,14 +60,16 @@ def _data(content: ReportContent) -> Iterator[Sentence]:
             if cell.result and cell.result.n and not cell.question_type
         }
     )
-    documents = "" if content.n_documents is None else f" over {_plural(content.n_documents, 'document')}"
+    documents = (
+        "" if content.n_documents is None else f" over {wording.plural(content.n_documents, 'document')}"
+    )
     if not counts:
         yield Sentence(f"No queries were measured on {content.dataset}{documents}.")
     elif len(counts) == 1:
-        yield Sentence(f"{_plural(counts[0], 'query', 'queries')}{documents} of {content.dataset}.")
+        yield Sentence(f"{wording.plural(counts[0], 'query', 'queries')}{documents} of {content.dataset}.")
     else:
         yield Sentence(
-            f"{wording.count(counts[0])} to {_plural(counts[-1], 'query', 'queries')}{documents} of {content.dataset}, depending "
+            f"{wording.count(counts[0])} to {wording.plural(counts[-1], 'query', 'queries')}{documents} of {content.dataset}, depending "
             "on the measure."
         )
     if content.known_item:
@@ -105,7 +107,7 @@ def _comparisons(content: ReportContent) -> Iterator[Sentence]:
         n_told = sum(map(is_told_apart, more))
         told = f"in {n_told}" if n_told else "in none"
         yield Sentence(
-            f"Of {_plural(len(more), 'further comparison')}, {told} the two can be told apart; the table lists them all."
+            f"Of {wording.plural(len(more), 'further comparison')}, {told} the two can be told apart; the table lists them all."
         )
 
 
@@ -146,7 +148,7 @@ def _evidence(comparison: Comparison) -> str:
         wording.between(difference, wording.signed),
         "p not adjusted" if p_adjusted is None else f"adjusted p {_equals(p_adjusted)}",
         "" if effect is None else f"MDE {wording.fine(effect)}",
-        "" if difference.n is None else _plural(difference.n, "query", "queries"),
+        "" if difference.n is None else wording.plural(difference.n, "query", "queries"),
     ]
     return "; ".join(filter(None, parts))
 
@@ -218,14 +220,10 @@ def _missing(content: ReportContent) -> Iterator[Sentence]:
     if unavailable:
         reasons = "; ".join(f"{reason} ({n})" for reason, n in sorted(unavailable.items()))
         yield Sentence(
-            f"{wording.count(unavailable.total())} of {_plural(len(content.cells), 'cell')} could not be measured: {reasons}."
+            f"{wording.count(unavailable.total())} of {wording.plural(len(content.cells), 'cell')} could not be measured: {reasons}."
         )
     if empty := [table.title for table in report_tables(content) if not table.rows]:
         yield Sentence(f"Nothing was measured for: {'; '.join(empty)}.")
-
-
-def _plural(n: int, one: str, many: str = "") -> str:
-    return f"{wording.count(n)} {one if n == 1 else many or one + 's'}"
 
 
 def _capital(text: str) -> str:

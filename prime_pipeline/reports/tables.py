@@ -195,7 +195,7 @@ def _contrast_row(contrast: Contrast, numbers: Mapping[str, Published]) -> tuple
         number_datum(contrast.raw),
         number_datum(contrast.restructured),
         number_datum(contrast.relative, wording.signed_percent),
-        published_datum(None if contrast.question_type else numbers.get(contrast.measure)),
+        published_datum(numbers.get(contrast.measure) if contrast.follows_paper else None),
         plain_datum(contrast.raw.n, wording.count),
     )
 

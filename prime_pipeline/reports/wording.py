@@ -81,6 +81,11 @@ def count(value: float) -> str:
     return number(value, 0)
 
 
+def plural(n: int, one: str, many: str = "") -> str:
+    """A count with its noun."""
+    return f"{count(n)} {one if n == 1 else many or one + 's'}"
+
+
 def amount(cost: str, value: float) -> str:
     """A cost in the unit that its name implies; whole numbers without decimals."""
     if cost == "index_bytes":

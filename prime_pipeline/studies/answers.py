@@ -17,6 +17,7 @@ from prime_pipeline.evaluation.statistics import PerQuery, mean_intervals, paire
 from prime_pipeline.llm.budget import Prices
 from prime_pipeline.progress import Progress, silent
 from prime_pipeline.records import Spending
+from prime_pipeline.reports import wording
 from prime_pipeline.reports.content import AnswerRow, Comparison, Measured
 from prime_pipeline.studies.findings import Findings, difference, measured, part
 
@@ -220,4 +221,4 @@ def _notes(answered: Answered, model: str) -> Iterator[str]:
                 f"(the first: {failed[0].failure}, {failed[0].detail})."
             )
         if n_cut := sum(answer.n_cut > 0 for answer in answers):
-            yield f"Answers, {condition.value}: for {n_cut:,} questions the sections read were cut to fit the prompt."
+            yield f"Answers, {condition.value}: the sections read were cut to fit the prompt of {wording.plural(n_cut, 'question')}."

@@ -187,6 +187,8 @@ def contrast(
     restructured: PerQuery,
     clusters: Mapping[str, str] | None = None,
     question_type: str = "",
+    *,
+    follows_paper: bool = True,
 ) -> Contrast:
     """A measure of the raw and of the restructured text over the same queries or documents."""
     found = mean_intervals({"raw": raw, "restructured": restructured}, clusters)
@@ -197,4 +199,5 @@ def contrast(
         measured(found["restructured"]),
         None if relative is None else measured(relative),
         question_type,
+        follows_paper,
     )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from prime_pipeline.evaluation.gold_evidence import (
     EvidenceMap,
     GoldEvidence,
+    evidence_text,
     kept,
     section_qrels,
     section_texts,
@@ -18,15 +20,20 @@ from prime_pipeline.evaluation.gold_evidence import (
 from prime_pipeline.evaluation.measures import evaluate
 from prime_pipeline.evaluation.statistics import PerQuery, mean_intervals
 from prime_pipeline.records import Document, Qrels, Run
+from prime_pipeline.reports import wording
 from prime_pipeline.reports.content import Cell, Contrast
 from prime_pipeline.retrieval.retriever import by_rank
 from prime_pipeline.studies.findings import Findings, contrast, few_clusters_note, measured, part
 from prime_pipeline.studies.retrieval import unmeasured
+from prime_pipeline.text.words import literal_words
 
 MEASURES: Final = ("ndcg@5", "p@5", "r@5", "mrr", "map")
 PAPER_PROTOCOL: Final = "evidence word for word in both texts"
 """The questions of the paper's protocol, as the table names them."""
 _READ: Final = 5
+
+Contrasted = Callable[[str, PerQuery, PerQuery], Contrast]
+"""Makes a contrast of a measure over the raw and the restructured text."""
 
 SectionRuns = Mapping[str, Mapping[str, Sequence[str]]]
 """System to query id to section ids, best first."""
@@ -93,10 +100,11 @@ def _about(
 def _notes(judged: EvidenceMap, n_unknown: int) -> Iterator[str]:
     yield (
         f"Gold evidence: {judged.n_found:,} of {judged.n_spans:,} spans stand in a section of the raw text, for "
-        f"{len(judged.qrels):,} queries."
+        f"{wording.plural(len(judged.qrels), 'query', 'queries')}."
     )
     if n_unknown:
-        yield f"Gold evidence of {n_unknown:,} queries is about documents that are not indexed, and is left out."
+        queries = wording.plural(n_unknown, "query", "queries")
+        yield f"Gold evidence of {queries} is about documents that are not indexed, and is left out."
 
 
 def _run(rankings: Mapping[str, Sequence[str]]) -> Run:
@@ -129,34 +137,48 @@ def _contrasts(
     if not system:
         return
     before, after = _run(raw.runs[system]), _run(restructured.runs[system])
-    yield from _of_measures(before, after, judged.qrels, judged.qrels, clusters, "")
-    texts = section_texts(document.restructured for document in restructured.documents.values())
-    old = token_recall(before, evidence, section_texts(raw.documents.values()), _READ)
-    new = token_recall(after, evidence, texts, _READ)
-    yield contrast(f"token-recall@{_READ}", old.per_query, new.per_query, clusters)
-    yield contrast(
-        "evidence tokens per query",
-        _as_floats(old.tokens_per_query),
-        _as_floats(new.tokens_per_query),
-        clusters,
+    texts = (
+        section_texts(raw.documents.values()),
+        section_texts(document.restructured for document in restructured.documents.values()),
     )
+    carried_over = partial(contrast, clusters=clusters, follows_paper=False)
+    yield from _of_measures(before, after, judged.qrels, judged.qrels, carried_over)
+    yield from _of_reading(before, after, evidence, texts, carried_over)
     served = _about(evidence, restructured.documents)
     both = shared_queries(judged, kept(served, restructured.documents))
     if both[0]:
-        yield from _of_measures(before, after, *both, clusters, PAPER_PROTOCOL)
+        by_paper = partial(contrast, clusters=clusters, question_type=PAPER_PROTOCOL)
+        shared_evidence = {query_id: evidence[query_id] for query_id in both[0]}
+        yield from _of_measures(before, after, *both, by_paper)
+        yield from _of_reading(before, after, shared_evidence, texts, by_paper)
 
 
 def _of_measures(
-    before: Run,
-    after: Run,
-    raw_qrels: Qrels,
-    restructured_qrels: Qrels,
-    clusters: Mapping[str, str] | None,
-    questions: str,
+    before: Run, after: Run, raw_qrels: Qrels, restructured_qrels: Qrels, contrasted: Contrasted
 ) -> Iterator[Contrast]:
     old, new = evaluate(before, raw_qrels, MEASURES), evaluate(after, restructured_qrels, MEASURES)
     for measure in MEASURES:
-        yield contrast(measure, old.per_query[measure], new.per_query[measure], clusters, questions)
+        yield contrasted(measure, old.per_query[measure], new.per_query[measure])
+
+
+def _of_reading(
+    before: Run,
+    after: Run,
+    evidence: Mapping[str, GoldEvidence],
+    texts: tuple[Mapping[str, str], Mapping[str, str]],
+    contrasted: Contrasted,
+) -> Iterator[Contrast]:
+    """What is read in the best sections; nothing where no evidence has a token."""
+    spans = (evidence_text(span) for gold in evidence.values() for span in gold.spans)
+    if not any(map(literal_words, spans)):
+        return
+    old, new = (
+        token_recall(run, evidence, of_sections, _READ)
+        for run, of_sections in zip((before, after), texts, strict=True)
+    )
+    yield contrasted(f"token-recall@{_READ}", old.per_query, new.per_query)
+    read, read_after = _as_floats(old.tokens_per_query), _as_floats(new.tokens_per_query)
+    yield contrasted("evidence tokens per query", read, read_after)
 
 
 def _as_floats(values: Mapping[str, int]) -> PerQuery:

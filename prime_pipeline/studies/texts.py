@@ -28,6 +28,7 @@ from prime_pipeline.evaluation.fidelity_profile import (
 )
 from prime_pipeline.evaluation.statistics import Interval, share_interval
 from prime_pipeline.records import Document
+from prime_pipeline.reports import wording
 from prime_pipeline.reports.content import AuditRow, Panel
 from prime_pipeline.studies.findings import Findings, Row, contrast, few_clusters_note, measured, part
 from prime_pipeline.text.words import term_words
@@ -178,15 +179,15 @@ def _audit_notes(
     )
     if audit.n_spans_nowhere:
         yield f"Fidelity: {audit.n_spans_nowhere:,} gold spans stand in neither text, and no share counts them."
-    losing = losing_documents(audit)
+    losing = losing_documents(audit, "evidence_verbatim")
     if not losing.doc_ids:
         return
     rule = {
-        "below_half": "keep less than half of their gold spans",
-        "worst_decile": "are the tenth that keeps least of its gold spans, though more than half",
+        "below_half": "with less than half of their gold spans kept verbatim",
+        "worst_decile": "in the tenth that keeps least of its gold spans verbatim, though half or more",
     }[losing.rule]
     named = ", ".join(losing.doc_ids[:_MAX_NAMED]) + (", …" if len(losing.doc_ids) > _MAX_NAMED else "")
-    yield f"Fidelity: {len(losing.doc_ids):,} documents {rule}: {named}."
+    yield f"Fidelity: {wording.plural(len(losing.doc_ids), 'document')} {rule}: {named}."
     told = "; ".join(
         _told(name, found.losing, found.others)
         for name, found in profile(audit, losing, flags).items()
