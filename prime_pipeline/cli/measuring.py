@@ -72,7 +72,7 @@ def evaluate(
             if as_json:
                 print_json(_scores_fields(scores))
             else:
-                console.print(scores_view(scores))
+                console.print(scores_view(scores), crop=False)
             return
         _evaluate_served(console, home, out, as_json)
 
@@ -104,7 +104,7 @@ def profile(home: HomeOption = None, as_json: JsonOption = False) -> None:
                 }
             )
         else:
-            console.print(profile_view(found, content.notes))
+            console.print(profile_view(found, content.notes), crop=False)
 
 
 @app.command()
@@ -161,7 +161,7 @@ def answer(
                 }
             )
         else:
-            console.print(answers_view(content, spent))
+            console.print(answers_view(content, spent), crop=False)
 
 
 @app.command()

@@ -128,7 +128,9 @@ def _determinants(workspace: Workspace, queries: QuerySet) -> dict[str, Any]:
 
 
 def _note_spending(workspace: Workspace, spent: Spending) -> None:
-    """Write into the ledger what answers cost, as a run of its own that belongs to no document."""
+    """Write into the ledger what answers cost, as a run of its own that belongs to no document; nothing where all was known."""
+    if not spent.calls:
+        return
     price = workspace.settings.llm.price
     now = datetime.now(UTC).isoformat(timespec="seconds")
     run_id = f"answers-{uuid.uuid4()}"

@@ -120,7 +120,7 @@ def is_told_apart(comparison: Comparison) -> bool:
 def comparison_sentence(comparison: Comparison) -> Sentence:
     """What may be said of two systems."""
     left, right = (system_label(comparison, side) for side in (comparison.left, comparison.right))
-    level = "" if comparison.level == "document" else f" of {comparison.level}s"
+    level = " of sections" if comparison.level == "section" else ""
     pipeline = wording.pipeline_label(comparison.pipeline, comparison.reranker)
     where = f"in {wording.measure_label(comparison.measure)}{level}{f', {pipeline}' if pipeline else ''}"
     if is_told_apart(comparison):

@@ -19,7 +19,7 @@ from prime_pipeline.progress import Progress, silent
 from prime_pipeline.records import Spending
 from prime_pipeline.reports import wording
 from prime_pipeline.reports.content import AnswerRow, Comparison, Measured
-from prime_pipeline.studies.findings import Findings, difference, measured, part
+from prime_pipeline.studies.findings import Findings, difference, few_clusters_note, measured, part
 
 PAIRS: Final = (
     (Condition.RAW_TO_RESTRUCTURED, Condition.RAW_TO_RAW),
@@ -137,15 +137,21 @@ def answer_findings(
         predictions = {answer.query_id: answer.text for answer in answers if answer.failure is None}
         f1[condition] = answer_f1(predictions, query_set.references).per_query
         evidence[condition] = _evidence(answers, query_set, sections)
-    kinds = ["", *sorted(set(query_set.types.values()))]
+    types = {query_set.types.get(query_id, "") for per_query in f1.values() for query_id in per_query}
+    kinds = ["", *sorted(types - {""})] if len(types) > 1 else [""]
     return Findings(
         part(
             answers=tuple(row for kind in kinds for row in _rows(f1, evidence, query_set, kind)),
             comparisons=tuple(_comparisons(f1, query_set, restructurer)),
             restructurer=restructurer,
-            notes=tuple(_notes(answered, model)),
+            notes=(*_notes(answered, model), *few_clusters_note("Answers", _n_clusters(f1, query_set))),
         )
     )
+
+
+def _n_clusters(f1: Mapping[Condition, PerQuery], query_set: QuerySet) -> int:
+    queries = {query_id for per_query in f1.values() for query_id in per_query}
+    return len({query_set.clusters[query_id] for query_id in queries}) if query_set.clusters else 0
 
 
 def _evidence(answers: Sequence[Answer], query_set: QuerySet, sections: Sections) -> PerQuery:
