@@ -29,15 +29,15 @@ _TABLE_2 = {
     "chunk-256": (0.183, 0.302, 0.388),
     "structure-chunks": (0.207, 0.318, 0.391),
     "prime-offline": (0.204, 0.325, 0.394),
-    "restructured-full-text": (0.209, 0.251, 0.331),
+    "sr-full-text": (0.209, 0.251, 0.331),
     "prime-full": (0.219, 0.262, 0.337),
 }
-_PIPELINES = ("dense", "hybrid", "hybrid+reranker")
+_PIPELINES = ("dense", "hybrid", "hybrid+rerank")
 _COSTS = {
     "chunk-256": (2_120_000, 1_980_000, 9_310, 15_200_000, 0, 0, 214, 61.0),
     "structure-chunks": (2_240_000, 1_090_000, 5_589, 9_400_000, 0, 0, 131, 58.0),
     "prime-offline": (49_100, 48_900, 416, 730_000, 0, 0, 19.5, 57.0),
-    "restructured-full-text": (1_090_000, 660_000, 5_589, 9_400_000, 23_296_000, 11.84, 5_400, 49.0),
+    "sr-full-text": (1_090_000, 660_000, 5_589, 9_400_000, 23_296_000, 11.84, 5_400, 49.0),
     "prime-full": (51_300, 51_200, 416, 735_000, 23_296_000, 11.84, 5_300, 48.5),
 }
 _COST_NAMES = (
@@ -101,7 +101,7 @@ def report_content(restructurer: str = LLM) -> ReportContent:
 def _main_cells(restructurer: str) -> Iterator[Cell]:
     random = Random(7)
     for representation, scores in _TABLE_2.items():
-        is_raw = representation not in {"restructured-full-text", "prime-full"}
+        is_raw = representation not in {"sr-full-text", "prime-full"}
         for at, (pipeline, value) in enumerate(zip(_PIPELINES, scores, strict=True)):
             for measure, factor in (
                 ("ndcg@5", 1.0),
@@ -120,12 +120,12 @@ def _main_cells(restructurer: str) -> Iterator[Cell]:
                     reranker=RERANKER if at == 2 else "",
                 )
     for representation in ("summary-augmented", "raptor-lite"):
-        yield Cell(representation, "hybrid+reranker", "ndcg@5", None, NO_WEIGHTS, reranker=RERANKER)
+        yield Cell(representation, "hybrid+rerank", "ndcg@5", None, NO_WEIGHTS, reranker=RERANKER)
 
 
 def _costs(restructurer: str) -> Iterator[SystemCost]:
     for representation, amounts in _COSTS.items():
-        is_raw = representation not in {"restructured-full-text", "prime-full"}
+        is_raw = representation not in {"sr-full-text", "prime-full"}
         for at, pipeline in enumerate(_PIPELINES):
             yield SystemCost(
                 representation,
@@ -147,7 +147,7 @@ def _typed_cells() -> Iterator[Cell]:
             result = measured(value + gain, 0.6 / n**0.5, n)
             yield Cell(
                 representation,
-                "hybrid+reranker",
+                "hybrid+rerank",
                 "ndcg@5",
                 result,
                 question_type=question_type,
@@ -161,7 +161,7 @@ def _bright_cells() -> Iterator[Cell]:
         for representation, value in (("structure-chunks", base), ("prime-offline", base * (1 + change))):
             yield Cell(
                 representation,
-                "hybrid+reranker",
+                "hybrid+rerank",
                 "ndcg@5",
                 measured(value, 0.05, n),
                 dataset=f"bright/{task}",
@@ -184,7 +184,7 @@ def _comparisons(restructurer: str) -> tuple[Comparison, ...]:
         ("prime-offline", "structure-chunks", "dense", -0.003, 0.0094, 0.53, 1.0),
         ("prime-full", "prime-offline", "dense", 0.015, 0.0142, 0.036, 0.108),
         ("prime-full", "prime-offline", "hybrid", -0.063, 0.0171, 0.0001, 0.0008),
-        ("prime-full", "prime-offline", "hybrid+reranker", -0.057, 0.016, 0.0001, 0.0008),
+        ("prime-full", "prime-offline", "hybrid+rerank", -0.057, 0.016, 0.0001, 0.0008),
     )
     main = tuple(
         Comparison(
@@ -199,7 +199,7 @@ def _comparisons(restructurer: str) -> tuple[Comparison, ...]:
             p_adjusted,
             round(half * 1.43, 4),
             restructurer=restructurer if left == "prime-full" else "",
-            reranker=RERANKER if pipeline == "hybrid+reranker" else "",
+            reranker=RERANKER if pipeline == "hybrid+rerank" else "",
         )
         for left, right, pipeline, value, half, p, p_adjusted in rows
     )
@@ -207,7 +207,7 @@ def _comparisons(restructurer: str) -> tuple[Comparison, ...]:
         Comparison(
             "Table 3",
             "ndcg@5",
-            "hybrid+reranker",
+            "hybrid+rerank",
             "prime-offline",
             "structure-chunks",
             measured(0.15 * change, 0.04, n),

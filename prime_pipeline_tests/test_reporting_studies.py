@@ -120,7 +120,7 @@ def test_systems_are_measured_over_both_texts(open_papers: OpenPapers) -> None:
     assert [(c.pipeline, c.restructurer) for c in mrr] == [
         (pipeline, by)
         for by in ("", EXTRACTIVE)
-        for pipeline in ("bm25", "hybrid-sections", "hybrid-sections+reranker")
+        for pipeline in ("bm25", "hybrid-sections", "hybrid-sections+rerank")
     ]
     assert {c.reranker for c in mrr} == {"", "late interaction of hashing"}
     assert all(c.per_query == dict.fromkeys(("a1", "a2", "b1", "b2"), 1.0) for c in mrr)

@@ -53,7 +53,7 @@ def evil_content() -> ReportContent:
         restructurer=EVIL,
         cells=(
             Cell(EVIL, EVIL, "ndcg@5", result, dataset=EVIL, restructurer=EVIL, reranker=EVIL),
-            Cell(EVIL, "hybrid+reranker", EVIL, None, EVIL, question_type=EVIL),
+            Cell(EVIL, "hybrid+rerank", EVIL, None, EVIL, question_type=EVIL),
         ),
         comparisons=(
             Comparison(

@@ -69,7 +69,7 @@ def test_values_of_other_queries_are_not_paired() -> None:
 
 
 def test_cells_that_differ_in_their_models_only_are_matched_and_say_so() -> None:
-    left, right = (replace(CELL, pipeline="hybrid+reranker", reranker=name) for name in ("ours", "theirs"))
+    left, right = (replace(CELL, pipeline="hybrid+rerank", reranker=name) for name in ("ours", "theirs"))
     (row,) = shown(with_cells(left), with_cells(right))["cells"]
     assert row[9] == "ours → theirs"
 

@@ -67,7 +67,7 @@ def test_table_1_is_of_raw_text_behind_one_pipeline() -> None:
 
 def test_two_rerankers_are_two_rows() -> None:
     cells = tuple(
-        Cell("chunk-256", "hybrid+reranker", "ndcg@5", Measured(0.3), reranker=name)
+        Cell("chunk-256", "hybrid+rerank", "ndcg@5", Measured(0.3), reranker=name)
         for name in ("ours", "theirs")
     )
     rows = table("table-1", replace(EMPTY, cells=cells)).rows

@@ -62,11 +62,11 @@ def test_extractive_text_is_never_called_sr(representation: str) -> None:
 
 
 def test_names() -> None:
-    assert wording.representation_label("restructured-full-text", "gpt") == "SR full-text (gpt)"
-    assert wording.representation_label("restructured-full-text") == "restructured full-text"
+    assert wording.representation_label("sr-full-text", "gpt") == "SR full-text (gpt)"
+    assert wording.representation_label("sr-full-text") == "restructured full-text"
     assert wording.representation_label("my own") == "my own"
-    assert wording.pipeline_label("hybrid+reranker", "mine") == "hybrid + mine"
-    assert wording.pipeline_label("hybrid+reranker") == "hybrid + reranker"
+    assert wording.pipeline_label("hybrid+rerank", "mine") == "hybrid + mine"
+    assert wording.pipeline_label("hybrid+rerank") == "hybrid + reranker"
     assert [wording.measure_label(m) for m in ("ndcg@10", "r@5", "mrr", "other")] == [
         "NDCG@10",
         "R@5",

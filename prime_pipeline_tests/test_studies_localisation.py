@@ -79,7 +79,7 @@ def test_a_cell_for_every_text_and_measure() -> None:
     cells = content().cells
     assert [cell.measure for cell in cells] == [*MEASURES, *MEASURES]
     assert {(c.level, c.representation, c.pipeline, c.reranker) for c in cells} == {
-        ("section", "default", "hybrid-sections+reranker", "ms-marco")
+        ("section", "default", "hybrid-sections+rerank", "ms-marco")
     }
     assert [cell.restructurer for cell in cells] == [""] * 5 + ["extractive"] * 5
     ndcg = cells[0]
@@ -165,9 +165,9 @@ def test_every_system_has_cells_and_the_default_one_the_contrasts() -> None:
     found = content(raw, full)
     assert [(c.pipeline, c.restructurer) for c in found.cells if c.measure == "mrr"] == [
         ("hybrid-sections", ""),
-        ("hybrid-sections+reranker", ""),
+        ("hybrid-sections+rerank", ""),
         ("hybrid-sections", "extractive"),
-        ("hybrid-sections+reranker", "extractive"),
+        ("hybrid-sections+rerank", "extractive"),
     ]
     assert found.evidence == content().evidence
 

@@ -91,7 +91,7 @@ def test_every_system_has_its_place() -> None:
         ("no vectors", "bm25", ""),
         ("prime-offline", "hybrid", ""),
         ("default", "hybrid-sections", ""),
-        ("default", "hybrid-sections+reranker", "ms-marco"),
+        ("default", "hybrid-sections+rerank", "ms-marco"),
     ]
     assert {c.level for c in cells} == {"document"}
 
@@ -160,7 +160,7 @@ def test_nothing_evaluated_is_no_cell() -> None:
 
 def test_an_unmeasured_cell_waits_for_its_measure() -> None:
     assert unmeasured("default", EXTRACTIVE, "ms-marco") == Cell(
-        "default", "hybrid-sections+reranker", "", None, restructurer=EXTRACTIVE, reranker="ms-marco"
+        "default", "hybrid-sections+rerank", "", None, restructurer=EXTRACTIVE, reranker="ms-marco"
     )
     assert unmeasured("stage1", "", "ms-marco").reranker == ""
 

@@ -359,7 +359,9 @@ def test_spans_that_stand_nowhere_are_told() -> None:
 
 def test_losing_documents_are_named_with_what_they_have_in_common() -> None:
     content = audited(LOSING, KEEPING).content
-    assert content.notes[-2] == "Fidelity: 1 document with less than half of their gold spans kept verbatim: a."
+    assert (
+        content.notes[-2] == "Fidelity: 1 document with less than half of their gold spans kept verbatim: a."
+    )
     # a: 5 + 5 + 5 words, of which 5 + 5 + 1 are served, and 3 numbers; b: 3 + 3 words and 2 numbers.
     assert content.notes[-1] == (
         "Fidelity: means over these documents, and over the others with evidence: words 15 and 6; sections 3 and 2; "

@@ -16,13 +16,14 @@ EXTRACTIVE: Final = "extractive"
 """The restructurer that works by rules, without a language model; what it makes is never called SR."""
 REPRESENTATIONS: Final = (
     "chunk-256",
+    "bge-m3-chunk-256",
     "summary-augmented",
     "raptor-lite",
     "structure-chunks",
     "full-text",
     "prime-offline",
     "prime-full-text",
-    "restructured-full-text",
+    "sr-full-text",
     "prime-full",
     "default",
 )
@@ -31,9 +32,9 @@ PIPELINES: Final = (
     "bm25",
     "dense",
     "hybrid",
-    "hybrid+reranker",
+    "hybrid+rerank",
     "hybrid-sections",
-    "hybrid-sections+reranker",
+    "hybrid-sections+rerank",
 )
 """Retrieval pipelines in the order of the tables; others follow in alphabetical order."""
 

@@ -63,7 +63,7 @@ def main_cells(content: ReportContent) -> list[Cell]:
 
 
 def _table_1(content: ReportContent) -> Table:
-    cells = [c for c in main_cells(content) if c.pipeline == "hybrid+reranker" and not c.restructurer]
+    cells = [c for c in main_cells(content) if c.pipeline == "hybrid+rerank" and not c.restructurer]
     rerankers = sorted({c.reranker for c in cells} - {""})
     columns, rows = matrix(
         cells,
@@ -302,7 +302,7 @@ def _break_even(content: ReportContent) -> str:
 
 def system_label(comparison: Comparison, side: str) -> str:
     """One side of a comparison; only text that was restructured bears the restructurer's name."""
-    is_restructured = side in {"restructured-full-text", "prime-full"}
+    is_restructured = side in {"sr-full-text", "prime-full"}
     return wording.representation_label(side, comparison.restructurer if is_restructured else "")
 
 

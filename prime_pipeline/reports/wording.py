@@ -132,7 +132,7 @@ def measure_label(measure: str) -> str:
 
 def representation_label(representation: str, restructurer: str = "") -> str:
     """A representation for people; text that no language model rewrote is never called SR."""
-    if representation == "restructured-full-text":
+    if representation == "sr-full-text":
         name = "SR full-text" if restructurer not in {"", EXTRACTIVE} else "restructured full-text"
     else:
         name = _REPRESENTATIONS.get(representation, representation)
@@ -141,6 +141,4 @@ def representation_label(representation: str, restructurer: str = "") -> str:
 
 def pipeline_label(pipeline: str, reranker: str = "") -> str:
     """A pipeline for people, with the name of its second stage."""
-    return (
-        pipeline.replace("+reranker", f" + {reranker or 'reranker'}").replace("+", " + ").replace("  ", " ")
-    )
+    return pipeline.replace("+rerank", f" + {reranker or 'reranker'}").replace("+", " + ").replace("  ", " ")

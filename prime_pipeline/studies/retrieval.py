@@ -20,7 +20,7 @@ PLACES: Final[Mapping[str, tuple[str, str]]] = {
     "bm25": ("no vectors", "bm25"),
     "paper_literal": ("prime-offline", "hybrid"),
     "stage1": ("default", "hybrid-sections"),
-    "default": ("default", "hybrid-sections+reranker"),
+    "default": ("default", "hybrid-sections+rerank"),
 }
 """Where a system stands in the tables: its representation and its pipeline."""
 _PAIRS: Final = (
@@ -88,7 +88,7 @@ def unmeasured(system: str, restructurer: str, reranker: str) -> Cell:
         measure="",
         result=None,
         restructurer=restructurer,
-        reranker=reranker if pipeline.endswith("reranker") else "",
+        reranker=reranker if pipeline.endswith("rerank") else "",
     )
 
 
