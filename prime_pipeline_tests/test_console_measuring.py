@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pytest
 from rich.console import Console
 
 from prime_pipeline.console.measuring import (
@@ -251,9 +250,8 @@ def test_a_report_is_told_in_short_with_its_files(tmp_path: Path) -> None:
     assert text.splitlines()[-2:] == [f"written: {path}" for path in files]  # a path can be copied whole
 
 
-@pytest.mark.parametrize("field", ["title", "dataset", "restructurer"])
-def test_names_in_a_report_cannot_steer_the_terminal(field: str) -> None:
-    found = replace(ReportContent("t", "d", "c"), **{field: EVIL})
+def test_names_in_a_report_cannot_steer_the_terminal() -> None:
+    found = ReportContent(title=EVIL, dataset=EVIL, created="Monday", restructurer=EVIL)
     text = shown(report_view(found, []), width=300)
-    assert HARMLESS in text
+    assert text.count(HARMLESS) == 3
     assert not set(text) & {"\x1b", "\x07", "\x9b", "\u202e"}

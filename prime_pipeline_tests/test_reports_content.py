@@ -196,8 +196,8 @@ def test_another_version_is_refused() -> None:
     [
         (("title",), 5, "report.title cannot be '5'"),
         (("cells", 0, "level"), "chapter", r"report.cells\[0\].level cannot be 'chapter'"),
-        (("cells", 0, "result", "value"), "high", r"report.cells\[0\].result.value cannot be 'high'"),
-        (("cells", 0, "result", "value"), True, r"result.value cannot be 'True'"),
+        (("cells", 0, "value"), "high", r"report.cells\[0\].result.value cannot be 'high'"),
+        (("cells", 0, "value"), True, r"result.value cannot be 'True'"),
         (("cells", 0, "colour"), "red", r"report.cells\[0\].colour cannot be 'red'"),
         (("cells",), {}, "report.cells cannot be"),
         (("settings",), [], "report.settings cannot be"),
@@ -207,7 +207,7 @@ def test_an_edited_report_is_refused_with_the_place(
     path: tuple[str | int, ...], value: object, message: str
 ) -> None:
     payload = json.loads(to_json(replace(EMPTY, cells=(CELL,))))
-    node = payload["report"]
+    node = payload
     for step in path[:-1]:
         node = node[step]
     node[path[-1]] = value
@@ -215,8 +215,33 @@ def test_an_edited_report_is_refused_with_the_place(
         from_json(json.dumps(payload))
 
 
+def test_a_cell_is_flat_and_holds_what_its_system_costs() -> None:
+    costs = (
+        SystemCost("structure-chunks", {"vectors": 7}),
+        SystemCost("structure-chunks", {"query_ms": 5}, "dense"),
+        SystemCost("structure-chunks", {"query_ms": 9}, "hybrid"),
+        SystemCost("chunk-256", {"vectors": 99}),
+    )
+    missing = Cell("raptor-lite", "dense", "r@5", None, "not run")
+    payload = json.loads(to_json(replace(EMPTY, cells=(CELL, missing), costs=costs)))
+    measured_cell, unavailable = payload["cells"]
+    assert {n: measured_cell[n] for n in ("representation", "pipeline", "measure", "status")} == {
+        "representation": "structure-chunks",
+        "pipeline": "dense",
+        "measure": "ndcg@5",
+        "status": "measured",
+    }
+    assert (measured_cell["value"], measured_cell["low"]) == (CELL.result.value, CELL.result.low)
+    assert measured_cell["cost"] == {"vectors": 7, "query_ms": 5}
+    assert (unavailable["status"], unavailable["reason"], unavailable["value"]) == (
+        "unavailable",
+        "not run",
+        None,
+    )
+
+
 def test_a_record_without_a_required_field_is_refused() -> None:
     payload = json.loads(to_json(EMPTY))
-    del payload["report"]["title"]
+    del payload["title"]
     with pytest.raises(ReportError, match=r"report is incomplete .*title"):
         from_json(json.dumps(payload))

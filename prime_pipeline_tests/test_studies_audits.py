@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from prime_pipeline.evaluation.fidelity_audit import FidelityAudit, audit
 from prime_pipeline.models.nli import ContradictionModel
 from prime_pipeline.records import Document
-from prime_pipeline.storage.blob_cache import BlobCache, Cache, NoCache
+from prime_pipeline.storage.blob_cache import BlobCache
 from prime_pipeline.storage.documents import document_version
 from prime_pipeline.studies.audits import cached_audit
 from prime_pipeline.text.entities import RuleEntityFinder
@@ -79,7 +79,7 @@ def cache(tmp_path: Path) -> Iterator[BlobCache]:
 
 
 def audited(
-    cache: Cache,
+    cache: BlobCache,
     *documents: Document,
     finder: CountingFinder | None = None,
     nli: ContradictionModel | None = None,
@@ -94,7 +94,6 @@ def test_documents_audited_one_by_one_add_up_to_the_audit_of_all(cache: BlobCach
     whole = audit([BREAD, STARS], CountingFinder(), EVIDENCE, nli)
     assert audited(cache, BREAD, STARS, nli=nli) == whole
     assert audited(cache, BREAD, STARS, nli=nli) == whole  # as it was kept
-    assert audited(NoCache(), BREAD, STARS, nli=nli) == whole
     assert [section.section_id for section in whole.sections] == ["bread#1", "bread#2", "stars#1"]
     assert (whole.n_cut_sentences, whole.n_spans_nowhere, whole.nli_model) == (1, 1, "not-1")
 

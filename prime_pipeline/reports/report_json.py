@@ -10,19 +10,27 @@ from types import NoneType, UnionType
 from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
 
 from prime_pipeline.errors import ReportError
-from prime_pipeline.reports.content import ReportContent, check
+from prime_pipeline.reports.content import Cell, ReportContent, SystemCost, check
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
+_RESULT: Final = ("value", "low", "high", "n_queries", "no_interval")
+"""What a cell's result is written as, beside the cell's own fields: flat, so that any tool reads it."""
 
 
 def to_json(content: ReportContent) -> str:
     """The report as indented JSON in ASCII, so that any text survives. Mappings are in the order of their keys.
 
+    Each of ``cells`` is flat: the cell's fields, its status, its result as ``value``, ``low``, ``high``, ``n_queries`` and
+    ``no_interval`` (why there is none), and ``cost``, what its system costs. Status and costs are there for the reader, and
+    not read back.
+
     Raises:
         ReportError: See :func:`~prime_pipeline.reports.content.check`.
     """
     check(content)
-    payload = {"schema_version": SCHEMA_VERSION, "report": _encoded(content)}
+    report = _encoded(content)
+    report["cells"] = [_flat(cell, content) for cell in content.cells]
+    payload = {"schema_version": SCHEMA_VERSION, **report}
     return json.dumps(payload, indent=1, allow_nan=False) + "\n"
 
 
@@ -43,9 +51,33 @@ def from_json(text: str) -> ReportContent:
             f"the report has schema version {payload['schema_version']}, this program reads {SCHEMA_VERSION}: make the "
             "report anew"
         )
-    content: ReportContent = _decoded(ReportContent, payload.get("report"), "report")
+    report = {name: value for name, value in payload.items() if name != "schema_version"}
+    if isinstance(cells := report.get("cells"), list):
+        report["cells"] = [_nested(cell) if isinstance(cell, dict) else cell for cell in cells]
+    content: ReportContent = _decoded(ReportContent, report, "report")
     check(content)
     return content
+
+
+def _flat(cell: Cell, content: ReportContent) -> dict[str, Any]:
+    fields_ = _encoded(cell)
+    result = fields_.pop("result") or dict.fromkeys(("value", "low", "high", "n", "reason"))
+    values = (result["value"], result["low"], result["high"], result["n"], result["reason"])
+    amounts = [c.amounts for c in content.costs if _costs_of(c, cell)]
+    cost = {name: value for found in amounts for name, value in found.items()}
+    return {**fields_, "status": cell.status, **dict(zip(_RESULT, values, strict=True)), "cost": cost}
+
+
+def _costs_of(cost: SystemCost, cell: Cell) -> bool:
+    is_same_text = (cost.representation, cost.restructurer) == (cell.representation, cell.restructurer)
+    return is_same_text and cost.pipeline in {"", cell.pipeline}
+
+
+def _nested(cell: Mapping[str, Any]) -> dict[str, Any]:
+    value, low, high, n_queries, no_interval = (cell.get(name) for name in _RESULT)
+    result = {"value": value, "low": low, "high": high, "n": n_queries, "reason": no_interval}
+    own = {name: field for name, field in cell.items() if name not in {*_RESULT, "status", "cost"}}
+    return {**own, "result": None if value is None else result}
 
 
 def _encoded(value: Any) -> Any:
