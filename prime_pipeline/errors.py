@@ -335,3 +335,34 @@ class PortTaken(PrimeError):
         super().__init__(
             f"cannot listen on {host}:{port}: {cause.strerror or cause}. Choose others with --host and --port"
         )
+
+
+# --- data sets --------------------------------------------------------------------------------------------------
+
+
+class DataFileDamaged(StoreCorrupt):
+    """A file of a data set, which no refresh can make anew, does not hold what it should.
+
+    Attributes:
+        reason: Why, without the file's name, for tables.
+    """
+
+    def __init__(self, path: Path, reason: str) -> None:
+        StorageError.__init__(self, f"{path} is damaged ({reason}): download or copy it again")
+        self.reason = reason
+
+
+class DataFileUnavailable(StoreUnavailable):
+    """A file of a data set is missing, or cannot be read.
+
+    Attributes:
+        reason: Why, without the file's name, for tables.
+    """
+
+    def __init__(self, path: Path, reason: str) -> None:
+        StorageError.__init__(self, f"cannot read {path} ({reason}): check the path, or copy the file there")
+        self.reason = reason
+
+
+class DatasetMissing(PrimeError):
+    """A published data set is not in the folder where it was looked for."""

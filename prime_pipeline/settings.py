@@ -25,6 +25,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from pydantic_settings.exceptions import SettingsError as UnparsableVariable
 from pydantic_settings.sources import InitSettingsSource
 
+from prime_pipeline.corpus.bright import BRIGHT, bright_location
 from prime_pipeline.corpus.source import INSTALLED
 from prime_pipeline.errors import CorpusNotSet, SettingsError
 from prime_pipeline.evaluation.answering import AnswerOptions
@@ -551,7 +552,10 @@ def _read_file(path: Path) -> dict[str, Any]:
 
 
 def _absolute_location(location: str, folder: Path) -> str:
-    """A path made absolute; a scheme such as ``installed:`` as it is. ValueError if it can be no path."""
+    """A path made absolute, that of ``bright:`` too; ``installed:`` as it is. ValueError if it can be no path."""
+    if location.startswith(BRIGHT):
+        found = bright_location(location)
+        return str(replace(found, folder=_absolute_path(found.folder, folder)))
     return location if location == INSTALLED else _absolute_path(location, folder)
 
 

@@ -393,11 +393,19 @@ class Workspace:
         return [variant for variant in wanted if self.builds(variant).live_path is not None]
 
     def evaluations(self) -> list[EvaluationReport]:
-        """The evaluations of what is published, where queries are configured."""
-        if not self.settings.queries:
+        """The evaluations of what is served now with the queries that are configured now; others are left out."""
+        queries = self.query_set
+        if queries is None:
             return []
-        reports = [read_report(self.home.measures(variant)) for variant in self.published_variants()]
-        return [report for report in reports if report is not None]
+        wanted = {query.query_id for query in queries.queries}
+        found = [(variant, read_report(self.home.measures(variant))) for variant in self.published_variants()]
+        return [
+            report
+            for variant, report in found
+            if report is not None
+            and report.build_id == self.builds(variant).live_id
+            and all(set(run.per_query[m]) == wanted for run in report.systems.values() for m in run.per_query)
+        ]
 
     def restructuring_facts(self) -> Restructuring | None:
         """What the warehouse tells of restructuring; None in offline mode."""

@@ -231,7 +231,7 @@ def test_a_cell_is_flat_and_holds_what_its_system_costs() -> None:
         "measure": "ndcg@5",
         "status": "measured",
     }
-    assert (measured_cell["value"], measured_cell["low"]) == (CELL.result.value, CELL.result.low)
+    assert (measured_cell["value"], measured_cell["low"], measured_cell["n_queries"]) == (0.2, 0.1, 50)
     assert measured_cell["cost"] == {"vectors": 7, "query_ms": 5}
     assert (unavailable["status"], unavailable["reason"], unavailable["value"]) == (
         "unavailable",

@@ -42,6 +42,13 @@ def evaluate(
     binary: Annotated[
         bool, typer.Option("--binary", help="With --run: count every relevant grade as 1.")
     ] = False,
+    by_document: Annotated[
+        bool,
+        typer.Option(
+            "--by-document",
+            help="With --run: each query was asked about its one relevant document; resample these.",
+        ),
+    ] = False,
     out: Annotated[
         Path | None, typer.Option(help="Write what was ranked here, as TREC runs and judgements.")
     ] = None,
@@ -58,9 +65,9 @@ def evaluate(
         )
     if run and out:
         raise typer.BadParameter("--out writes what this index ranked: leave it out with --run")
-    if (measure or binary) and not run:
+    if (measure or binary or by_document) and not run:
         raise typer.BadParameter(
-            "--measure and --binary go with --run: the index is always scored by the same measures"
+            "--measure, --binary and --by-document go with --run: the index is always scored by the same measures"
         )
     with reporting(as_json) as console:
         if run and qrels:
@@ -68,7 +75,9 @@ def evaluate(
             from prime_pipeline.evaluation.run_files import RUN_MEASURES, score_runs
 
             with console.status("scoring", spinner="dots") if not as_json else console:
-                scores = score_runs(run, qrels, measure or RUN_MEASURES, is_binary=binary)
+                scores = score_runs(
+                    run, qrels, measure or RUN_MEASURES, is_binary=binary, by_document=by_document
+                )
             if as_json:
                 print_json(_scores_fields(scores))
             else:

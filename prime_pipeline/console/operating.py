@@ -29,7 +29,9 @@ def refresh_view(summary: RefreshSummary) -> Group:
         "removed": len(scan.removed),
         "unchanged": scan.unchanged,
         "failed": len(scan.failed),
-        "embedded": sum(step.get("encoded", 0) for step in summary.steps.values()),
+        "embedded": sum(
+            step.get("encoded", 0) for name, step in summary.steps.items() if name.endswith("vector_index")
+        ),
     }
     moved = (
         summary.steps["offline/document_metadata"].get("changed_texts", 0)
@@ -52,6 +54,8 @@ def refresh_view(summary: RefreshSummary) -> Group:
     if summary.evaluations:
         title = f"{summary.n_queries} queries, {summary.evaluations[-1].queries}"
         parts.append(measures_table(title, measures_of(summary), ("ndcg@5", "mrr")))
+    if page := summary.steps.get("report", {}).get("page"):
+        parts.append(message("report:", str(page), "dim"))
     return Group(*parts)
 
 

@@ -1,4 +1,4 @@
-"""QASPER papers (JSON v0.3, also with the columns of the Hugging Face copy) to documents.
+"""QASPER papers (JSON v0.3, also with the columns of the Hugging Face copy, or that copy's parquet) to documents.
 
 A paper's abstract is the preamble; every entry of ``full_text`` is a section, nested names (``A ::: B``) included;
 captions of figures and tables make one last section. Questions are no part of a document: datasets read them.
@@ -7,34 +7,46 @@ captions of figures and tables make one last section. Questions are no part of a
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from prime_pipeline.corpus.decoding import checked, decoded
 from prime_pipeline.corpus.location import unreadable
 from prime_pipeline.corpus.source import SourceEntry, SourceFailure, SourceItem, unique
-from prime_pipeline.errors import DocumentError
+from prime_pipeline.errors import CorpusError, DataFileDamaged, DataFileUnavailable, DocumentError
 from prime_pipeline.records import Document, Heading, Section, SectionKind, TitleOrigin
 from prime_pipeline.storage.fingerprint import fingerprint
+from prime_pipeline.storage.parquet import parquet_parts, parquet_records
+
+PARQUET: Final = ".parquet"
+"""Suffix of the hub's copy."""
 
 _MEDIA_TYPE = "application/x-qasper"
 _SEPARATOR = " ::: "
 _CAPTIONS = "Figures and tables"
 _FIELDS = ("title", "abstract", "full_text", "figures_and_tables")
+_NO_PAPERS = "holds no QASPER papers: expected {}"
 
 
 class QasperCorpus:
-    """One JSON file of QASPER papers."""
+    """Papers in a JSON file, a parquet file, or a folder with the parts of the test split.
+
+    Raises:
+        CorpusError: Parts are missing in the folder.
+    """
 
     def __init__(self, path: Path, location: str) -> None:
         self.location = location
         self.ignored: Mapping[str, int] = {}
         self._path = path
+        self._tables = _tables(path)
 
     def entries(self) -> Iterator[SourceItem]:
-        """Every paper in the file's order; one that is malformed fails alone."""
+        """Every paper in the order of the files; one that is malformed fails alone."""
+        if self._tables:
+            return unique(entry for table in self._tables for entry in _table_entries(table))
         name = self._path.name
         try:
             papers = papers_in(self._path.read_bytes(), name)
@@ -43,9 +55,41 @@ class QasperCorpus:
         except DocumentError as error:
             return iter([SourceFailure(name, error.reason, None)])
         if papers is None:
-            reason = 'holds no QASPER papers: expected {"id": {"title": ..., ...}, ...}'
-            return iter([SourceFailure(name, reason, None)])
+            return iter([SourceFailure(name, _NO_PAPERS.format('{"id": {"title": ..., ...}, ...}'), None)])
         return unique(qasper_entries(papers, name))
+
+
+def qasper_parts(folder: Path) -> list[Path]:
+    """The parts of the test split in a folder, ``test-00000-of-00001.parquet`` and so on; none if there are none.
+
+    Raises:
+        DataFileUnavailable: Parts are missing, or the folder cannot be listed.
+    """
+    return parquet_parts(folder, "test")
+
+
+def _tables(path: Path) -> list[Path]:
+    """The parquet files at a path; none if it is a JSON file."""
+    if not path.is_dir():
+        return [path] if path.suffix.lower() == PARQUET else []
+    try:
+        return qasper_parts(path)
+    except DataFileUnavailable as error:
+        raise CorpusError(f"corpus {path}: {error}") from error
+
+
+def _table_entries(path: Path) -> Iterator[SourceItem]:
+    try:
+        for row, paper in enumerate(parquet_records(path), start=1):
+            if "full_text" not in paper:
+                yield SourceFailure(path.name, _NO_PAPERS.format("columns id, title, full_text, ..."), None)
+                return
+            if not isinstance(paper.get("id"), str) or not paper["id"].strip():
+                yield SourceFailure(f"{path.name}:{row}", "has no id: give it one", None)
+                continue
+            yield from _entries([(paper["id"], paper)], path.name)
+    except (DataFileDamaged, DataFileUnavailable) as error:
+        yield SourceFailure(path.name, error.reason, None)
 
 
 def papers_in(data: bytes, source_path: str) -> dict[str, Any] | None:
@@ -69,7 +113,13 @@ def papers_in(data: bytes, source_path: str) -> dict[str, Any] | None:
 
 def qasper_entries(papers: Mapping[str, Any], source_path: str, id_prefix: str = "") -> Iterator[SourceItem]:
     """The papers in order; ``id_prefix`` is put in front of each id."""
-    for paper_id, paper in papers.items():
+    return _entries(papers.items(), source_path, id_prefix)
+
+
+def _entries(
+    papers: Iterable[tuple[str, Any]], source_path: str, id_prefix: str = ""
+) -> Iterator[SourceItem]:
+    for paper_id, paper in papers:
         doc_id, position = id_prefix + paper_id, f"#{paper_id}"
         try:
             checked(doc_id, source_path)

@@ -6,6 +6,7 @@ import importlib.metadata
 import os
 from pathlib import Path
 
+from prime_pipeline.corpus.bright import BRIGHT, bright_location
 from prime_pipeline.corpus.location import corpus_path
 from prime_pipeline.corpus.source import INSTALLED
 from prime_pipeline.storage.fingerprint import fingerprint
@@ -24,7 +25,7 @@ def corpus_state(location: str) -> str:
             (dist.metadata["Name"] or "", dist.version) for dist in importlib.metadata.distributions()
         }
         return fingerprint(sorted(installed))
-    root = corpus_path(location)
+    root = corpus_path(bright_location(location).folder if location.startswith(BRIGHT) else location)
     paths = [root] if root.is_file() else _files(root)
     return fingerprint(sorted([str(path), *_size_and_time(path)] for path in paths))
 

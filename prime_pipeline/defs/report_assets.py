@@ -6,6 +6,7 @@ import dagster as dg
 
 from prime_pipeline.defs.evaluation_asset import retrieval_runs
 from prime_pipeline.defs.index_assets import published_index_key
+from prime_pipeline.defs.restructuring_assets import POOL
 from prime_pipeline.indexes.builds import VARIANTS
 from prime_pipeline.reporting.answers import ANSWERS, generated_answers
 from prime_pipeline.reporting.report import publish_report
@@ -57,6 +58,7 @@ studies = [study_asset(name) for name in STUDIES]
     group_name=_GROUP,
     deps=[*_PUBLISHED, retrieval_runs],
     kinds={"openai"},
+    pool=POOL,
     owners=_OWNERS,
     code_version="1",
 )

@@ -278,7 +278,7 @@ def _scores(properties: Mapping[PropertyName, Property]) -> dict[Regime, float]:
 def _doubt(scores: Mapping[Regime, float], best: Regime, n_documents: int) -> str | None:
     """Why no regime is told; None if one is."""
     if n_documents < MIN_DOCUMENTS:
-        return f"{n_documents} documents are too few to tell a regime: it takes {MIN_DOCUMENTS}. {_REMEDY}"
+        return f"With {n_documents} of at least {MIN_DOCUMENTS} documents no regime can be told. {_REMEDY}"
     if scores[best] < MIN_SCORE:
         return f"The evidence is contradictory: no regime has two thirds of its rules on its side. {_REMEDY}"
     for regime, score in scores.items():

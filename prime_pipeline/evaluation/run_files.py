@@ -18,6 +18,7 @@ from prime_pipeline.evaluation.statistics import (
     paired_differences,
 )
 from prime_pipeline.evaluation.trec import read_qrels, read_run
+from prime_pipeline.records import Qrels
 
 RUN_MEASURES: Final = ("ndcg@5", "ndcg@10", "p@5", "r@5", "mrr", "map")
 
@@ -62,6 +63,7 @@ def score_runs(
     measures: Sequence[str] = RUN_MEASURES,
     *,
     is_binary: bool = False,
+    by_document: bool = False,
 ) -> RunScores:
     """Score runs over the same judgements, and compare each with the first one by the first measure.
 
@@ -70,26 +72,29 @@ def score_runs(
         qrels_path: Of the judgements, in TREC's or BEIR's layout.
         measures: See :func:`~prime_pipeline.evaluation.measures.evaluate`; at least one.
         is_binary: Count every grade above 0 as 1.
+        by_document: Queries nest in documents, each in its one relevant one: documents are resampled, not queries.
 
     Raises:
-        EvaluationError: A file cannot be read, a measure is unknown, or one file is given twice.
+        EvaluationError: A file cannot be read, a measure is unknown, one file is given twice, or a query has no or several
+            relevant documents with ``by_document``.
     """
     if len(set(map(Path.resolve, paths))) < len(paths):
         raise EvaluationError("a run is given twice: name each file once")
     read = [read_run(path) for path in paths]
     graded = read_qrels(qrels_path)
     qrels = binarised(graded) if is_binary else graded
+    clusters = _clusters(qrels) if by_document else None
     tags = [run.tag for run in read]
     names = tags if all(tags) and len(set(tags)) == len(tags) else [str(path) for path in paths]
     measures = tuple(dict.fromkeys(measures))
     found = [evaluate(run.run, qrels, measures) for run in read]
     runs = tuple(
-        ScoredRun(name, evaluation, mean_intervals(evaluation.per_query))
+        ScoredRun(name, evaluation, mean_intervals(evaluation.per_query, clusters))
         for name, evaluation in zip(names, found, strict=True)
     )
     family = Family("runs", tuple((run.name, runs[0].name) for run in runs[1:]))
     values = {run.name: run.evaluation.per_query[measures[0]] for run in runs}
-    comparisons = paired_differences(values, family.comparisons)
+    comparisons = paired_differences(values, family.comparisons, clusters)
     return RunScores(
         runs,
         measures[0],
@@ -97,3 +102,15 @@ def score_runs(
         family.holm({pair: compared.p_value for pair, compared in comparisons.items()}),
         tuple(warning for run in read for warning in run.warnings),
     )
+
+
+def _clusters(qrels: Qrels) -> dict[str, str]:
+    clusters = {}
+    for query_id, judged in qrels.items():
+        relevant = [doc_id for doc_id, grade in judged.items() if grade > 0]
+        if len(relevant) != 1:
+            raise EvaluationError(
+                f"query {query_id!r} has {len(relevant)} relevant documents: queries nest in documents only where each has one"
+            )
+        clusters[query_id] = relevant[0]
+    return clusters

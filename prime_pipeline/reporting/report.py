@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from prime_pipeline.corpus.source import INSTALLED
 from prime_pipeline.errors import NothingToStudy
 from prime_pipeline.evaluation.statistics import PerQuery, paired_difference
-from prime_pipeline.indexes.builds import read_manifest
+from prime_pipeline.indexes.builds import Manifest, read_manifest
 from prime_pipeline.reporting.answers import kept_answers
 from prime_pipeline.reporting.studies import STUDIES, restructurer
 from prime_pipeline.reports.content import Measured, ReportContent
@@ -18,6 +19,7 @@ from prime_pipeline.reports.report_json import to_json
 from prime_pipeline.reports.side_by_side import compare
 from prime_pipeline.reports.writing import ReportFiles, read_report, report_files, write_report
 from prime_pipeline.storage.atomic import write_text
+from prime_pipeline.storage.seal import read_seal
 from prime_pipeline.studies.findings import Study, difference, merged, read_study
 from prime_pipeline.workspace import Workspace
 
@@ -102,11 +104,12 @@ def write_comparison(other: Path, content: ReportContent, target: Path) -> None:
     """
     in_home = other / "reports" / "report.json"
     left = read_report(in_home if in_home.is_file() else other)
-    write_text(target, compare(left, content, _paired))
+    write_text(target, compare(left, content, partial(_paired, content.clusters)))
 
 
-def _paired(left: PerQuery, right: PerQuery) -> Measured:
-    return difference(paired_difference(right, left))
+def _paired(clusters: Mapping[str, str], left: PerQuery, right: PerQuery) -> Measured:
+    known = clusters if left.keys() <= clusters.keys() else None
+    return difference(paired_difference(right, left, known))
 
 
 def _is_written(files: ReportFiles, content: ReportContent) -> bool:
@@ -140,11 +143,27 @@ def _head(workspace: Workspace, variants: Sequence[str], studies: Sequence[Study
         created=f"index published {served['published_at'][:16].replace('T', ' ')} UTC",
         n_documents=manifests[variants[0]].n_documents,
         known_item=queries.known_item if queries else False,
+        clusters=(queries.clusters or {}) if queries else {},
+        notes=tuple(_head_notes(workspace, manifests)),
         restructurer=restructurer(workspace) if "full" in variants else "",
         settings=dict(_shown_settings(workspace)),
         fingerprints=fingerprints,
         commands=_COMMANDS,
     )
+
+
+def _head_notes(workspace: Workspace, manifests: Mapping[str, Manifest]) -> Iterator[str]:
+    sealed = read_seal(workspace.home.seal("raw")).version
+    if manifests["offline"].corpus_version != sealed:
+        yield (
+            "What is served is a build of an earlier corpus: studies of texts are about the newest corpus, those of "
+            "retrieval about what is served."
+        )
+    if "full" in manifests and not workspace.has_corpus("full"):
+        yield (
+            f"The settings ask for {workspace.strategy.label}, and what is served was restructured by "
+            f"{manifests['full'].restructuring}: studies of the restructured text are left out until a refresh."
+        )
 
 
 def _shown_settings(workspace: Workspace) -> dict[str, str]:

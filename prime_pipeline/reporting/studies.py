@@ -180,7 +180,7 @@ def fidelity_audit(workspace: Workspace) -> Study:
 
 def index_costs(workspace: Workspace) -> Study:
     """What the published indexes cost."""
-    variants = workspace.published_variants()
+    variants = studied_variants(workspace)
     sample = _sample(workspace, "offline")
     spent = _restructuring_spending(workspace) if "full" in variants else None
     found = evaluated(workspace)
@@ -242,11 +242,16 @@ def kept(
 
 
 def evaluated(workspace: Workspace) -> list[tuple[EvaluationReport, SystemRuns]]:
-    """The evaluations of what is published with what was ranked in them; those without rankings are left out."""
-    pairs = [
-        (r, read_runs(workspace.home.rankings(r.variant), r.fingerprint)) for r in workspace.evaluations()
-    ]
+    """The evaluations of what is served with what was ranked in them; those without rankings are left out."""
+    known = set(studied_variants(workspace))
+    reports = [report for report in workspace.evaluations() if report.variant in known]
+    pairs = [(r, read_runs(workspace.home.rankings(r.variant), r.fingerprint)) for r in reports]
     return [(report, runs) for report, runs in pairs if runs is not None]
+
+
+def studied_variants(workspace: Workspace) -> list[str]:
+    """The variants that are published and whose text is at hand: not the full one where the strategy is another now."""
+    return [variant for variant in workspace.published_variants() if workspace.has_corpus(variant)]
 
 
 def restructurer(workspace: Workspace) -> str:

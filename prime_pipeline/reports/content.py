@@ -276,6 +276,7 @@ class ReportContent:
         created: The time, as the caller words it; nothing here looks at a clock.
         n_documents: Documents of the corpus; None if unknown.
         known_item: Whether the queries were made from the documents that they ask for.
+        clusters: Query id to the document that it was asked about, where queries nest in documents; else empty.
         restructurer: As in :class:`Cell`; what made the restructured text of the density, evidence, answer and audit rows.
         conventions: How the measures count, one sentence each.
         notes: What else a reader must know, one sentence each.
@@ -287,6 +288,7 @@ class ReportContent:
     created: str
     n_documents: int | None = None
     known_item: bool = False
+    clusters: Mapping[str, str] = field(default_factory=dict)
     restructurer: str = ""
     cells: tuple[Cell, ...] = ()
     comparisons: tuple[Comparison, ...] = ()

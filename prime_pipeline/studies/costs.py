@@ -67,7 +67,8 @@ def cost_findings(
         builds: What is published; the first one of raw text.
         tokenizer: Of the encoder.
         dimensions: Of a vector.
-        is_whole: Whether the documents are the whole corpus; sizes of indexes are left out if not.
+        is_whole: Whether the documents are the whole corpus; what is known of the whole only (sizes of indexes, tokens and
+            money of restructuring) is left out if not.
     """
     lexical_bytes = builds[0].lexical_bytes if builds else 0
 
@@ -85,9 +86,9 @@ def cost_findings(
     ]
     for build in builds:
         amounts = of_texts(build.texts, build.lexical_bytes)
-        if build.llm_tokens is not None:
+        if build.llm_tokens is not None and is_whole:
             amounts["llm_tokens"] = build.llm_tokens
-        if build.money is not None:
+        if build.money is not None and is_whole:
             amounts["money"] = build.money
         if (read := _tokens_read(build, tokenizer)) is not None:
             amounts["query_read_tokens"] = round(read)
