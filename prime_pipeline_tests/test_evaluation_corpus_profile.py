@@ -108,7 +108,7 @@ def test_too_few_documents_tell_nothing() -> None:
     assert profile_of(BARE, MIN_DOCUMENTS).regime == "structure-absent"
     profile = profile_of(BARE, MIN_DOCUMENTS - 1)
     assert (profile.regime, profile.recommended_mode) == ("inconclusive", None)
-    assert profile.evidence[-1].startswith("19 documents are too few")
+    assert profile.evidence[-1].startswith("With 19 of at least 20 documents no regime")
     assert profile.alternatives[0] == ("structure-absent", 1.0)
 
 
