@@ -123,7 +123,9 @@ class Workspace:
         Raises:
             EvaluationError: They cannot be read.
         """
-        return load_query_set(self.settings.queries) if self.settings.queries else None
+        if not self.settings.queries:
+            return None
+        return load_query_set(self.settings.queries, frozenset(self.store.catalogue()))
 
     @property
     def nli(self) -> NliModel | None:
@@ -397,14 +399,14 @@ class Workspace:
         queries = self.query_set
         if queries is None:
             return []
-        wanted = {query.query_id for query in queries.queries}
+        wanted = queries.fingerprint
         found = [(variant, read_report(self.home.measures(variant))) for variant in self.published_variants()]
         return [
             report
             for variant, report in found
             if report is not None
             and report.build_id == self.builds(variant).live_id
-            and all(set(run.per_query[m]) == wanted for run in report.systems.values() for m in run.per_query)
+            and report.query_set_fingerprint == wanted
         ]
 
     def restructuring_facts(self) -> Restructuring | None:

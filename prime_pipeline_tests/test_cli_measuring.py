@@ -128,6 +128,15 @@ def test_grades_can_be_counted_alike(runs: list[str]) -> None:
     assert (graded, binary) == (pytest.approx((1 + 1 + 1 / 2 + 0) / 4), pytest.approx(3 / 4))
 
 
+def test_queries_can_be_resampled_with_their_documents(runs: list[str], tmp_path: Path) -> None:
+    write_qrels(tmp_path / "qrels.txt", {query: {"a": 1} for query in ("q1", "q2", "q3")})
+    flat = as_json("evaluate", *runs, "--measure", "mrr")
+    nested = as_json("evaluate", *runs, "--measure", "mrr", "--by-document")
+    for of_flat, of_nested in zip(flat["runs"], nested["runs"], strict=True):
+        assert of_flat["measures"]["mrr"]["low"] is not None
+        assert of_nested["measures"]["mrr"] == {**of_flat["measures"]["mrr"], "low": None, "high": None}
+
+
 def test_judgements_of_beir_are_read_too(runs: list[str], tmp_path: Path) -> None:
     write_qrels(tmp_path / "test.tsv", QRELS, "beir")
     assert as_json("evaluate", *runs[:-1], str(tmp_path / "test.tsv")) == as_json("evaluate", *runs)
@@ -154,6 +163,7 @@ WRONG = [
     (["--run", "a.run", "--qrels", "qrels.txt", "--out", "out"], "leave it out with --run"),
     (["--measure", "mrr"], "the index is always scored by the same measures"),
     (["--binary"], "the index is always scored by the same measures"),
+    (["--by-document"], "the index is always scored by the same measures"),
 ]
 
 
@@ -275,7 +285,7 @@ def test_a_profile_of_the_corpus(home: Path) -> None:
     profile = as_json("profile")
     assert set(profile) == {"regime", "recommended_mode", "evidence", "properties", "notes"}
     assert (profile["regime"], profile["recommended_mode"]) == ("inconclusive", "none")
-    assert any("2 documents are too few to tell a regime" in sentence for sentence in profile["evidence"])
+    assert any("no regime can be told" in sentence for sentence in profile["evidence"])
     found = {p["name"]: p for p in profile["properties"]}
     assert found["sections per document"]["value"] == 2.0
     assert found["vocabulary gap"]["n"] == 4

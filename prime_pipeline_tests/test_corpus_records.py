@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from prime_pipeline.corpus.beir import BeirCorpus
 from prime_pipeline.corpus.opening import open_corpus
 from prime_pipeline.corpus.qasper import QasperCorpus
 from prime_pipeline.corpus.source import CorpusSource, SourceEntry, SourceFailure
+from prime_pipeline.errors import CorpusError
 from prime_pipeline.records import Document
+from prime_pipeline_tests.tables import QASPER, hub_paper, write_papers_as_parquet, write_parquet
 
 PAPER: dict[str, Any] = {
     "title": "Of  Bots",
@@ -21,7 +26,7 @@ PAPER: dict[str, Any] = {
         {"section_name": "Results", "paragraphs": []},
     ],
     "figures_and_tables": [{"caption": "Figure 1: x", "file": "1.png"}, {"caption": "", "file": "2.png"}],
-    "qas": [{"question": "why?"}],
+    "qas": [{"question": "why?", "question_id": "q", "answers": []}],
 }
 COLUMNS = PAPER | {
     "full_text": {
@@ -87,6 +92,15 @@ def test_malformed_and_repeated_lines_fail_alone(tmp_path: Path) -> None:
     assert [document.doc_id for document in documents(corpus)] == ["g"]
 
 
+def test_equal_beir_texts_are_documents_of_their_own(tmp_path: Path) -> None:
+    corpus = beir(tmp_path, *(f'{{"_id": "{i}", "title": "T", "text": "same"}}' for i in ("MED-2", "MED-1")))
+    assert [(document.doc_id, document.text) for document in documents(corpus)] == [
+        ("MED-2", "same"),
+        ("MED-1", "same"),
+    ]
+    assert len(set(fingerprints(corpus))) == 1
+
+
 def test_beir_fingerprint_is_of_the_content(tmp_path: Path) -> None:
     before = fingerprints(beir(tmp_path, '{"_id": "a", "text": "x"}'))
     assert fingerprints(beir(tmp_path, "", '{"text":"x",  "_id":"b"}')) == before
@@ -135,6 +149,60 @@ def test_malformed_papers_fail_alone(tmp_path: Path) -> None:
     assert [document.doc_id for document in documents(corpus)] == ["good"]
     assert list(failures(corpus)) == ["q.json#list", "q.json#odd", "q.json#empty"]
     assert "holds no QASPER papers" in failures(qasper(tmp_path, {"a": 1}))["q.json"]
+
+
+def test_parquet_gives_the_same_papers_as_the_official_file(tmp_path: Path) -> None:
+    papers = {"1909.1": PAPER, "2001.00001": PAPER | {"title": "", "full_text": [], "figures_and_tables": []}}
+    path = write_papers_as_parquet(tmp_path / "test.parquet", papers)
+    found = documents(open_corpus(str(path)))
+    assert [paper.source_path for paper in found] == ["test.parquet"] * 2
+    assert [replace(paper, source_path="q.json") for paper in found] == documents(qasper(tmp_path, papers))
+    assert [item.position for item in open_corpus(str(path)).entries() if isinstance(item, SourceEntry)] == [
+        "#1909.1",
+        "#2001.00001",
+    ]
+
+
+def test_the_parts_of_the_test_split_are_one_corpus(tmp_path: Path) -> None:
+    for part in range(2):
+        name = f"test-0000{part}-of-00002.parquet"
+        write_papers_as_parquet(tmp_path / name, {f"paper {1 - part}": PAPER, "both": PAPER})
+    (tmp_path / "train-00000-of-00009.parquet").touch()
+    corpus = open_corpus(str(tmp_path))
+    assert isinstance(corpus, QasperCorpus)
+    assert [paper.doc_id for paper in documents(corpus)] == ["paper 1", "both", "paper 0"]
+    assert list(failures(corpus)) == ["test-00001-of-00002.parquet#both"]
+    (tmp_path / "test-00000-of-00002.parquet").unlink()
+    with pytest.raises(CorpusError, match="parts are missing"):
+        open_corpus(str(tmp_path))
+
+
+def test_odd_rows_of_parquet_fail_alone(tmp_path: Path) -> None:
+    good = hub_paper("good", PAPER)
+    empty = {"title": "T", "full_text": None, "abstract": None}
+    uneven = good["full_text"] | {"paragraphs": [["one list"]]}
+    rows = [good | {"id": None}, empty | {"id": "empty"}, good | {"id": "odd", "full_text": uneven}, good]
+    corpus = QasperCorpus(write_parquet(tmp_path / "t.parquet", QASPER, rows), "t.parquet")
+    assert [paper.doc_id for paper in documents(corpus)] == ["good"]
+    assert list(failures(corpus)) == ["t.parquet:1", "t.parquet#empty", "t.parquet#odd"]
+
+
+def test_another_table_or_a_damaged_file_fails_as_a_whole(tmp_path: Path) -> None:
+    path = write_parquet(tmp_path / "t.parquet", {"id": "VARCHAR"}, [{"id": "a"}, {"id": "b"}])
+    corpus = QasperCorpus(path, "t.parquet")
+    assert "holds no QASPER papers: expected columns id, title" in failures(corpus)["t.parquet"]
+    path.write_bytes(b"no table")
+    assert "too small to be a Parquet file" in failures(corpus)["t.parquet"]
+    path.unlink()
+    assert failures(corpus) == {"t.parquet": "No such file or directory"}
+
+
+def test_qasper_mini_as_parquet(test_data: Path, tmp_path: Path) -> None:
+    source = test_data / "qasper-mini" / "qasper-mini.json"
+    path = write_papers_as_parquet(tmp_path / "test-00000-of-00001.parquet", json.loads(source.read_text()))
+    found = documents(open_corpus(str(tmp_path)))
+    assert [replace(paper, source_path=source.name) for paper in found] == documents(open_corpus(str(source)))
+    assert documents(open_corpus(str(path))) == found
 
 
 def test_qasper_mini(test_data: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from prime_pipeline.datasets.queries import QuerySet, load_query_set
 from prime_pipeline.errors import EvaluationError
 from prime_pipeline.evaluation.answer_f1 import AnswerReference
 from prime_pipeline.records import Query
+from prime_pipeline_tests.tables import QASPER, hub_paper, write_papers_as_parquet, write_parquet
 
 
 def annotation(**fields: Any) -> dict[str, Any]:
@@ -52,7 +54,8 @@ def official() -> dict[str, Any]:
         }
         for query_id, (text, answers) in QUESTIONS.items()
     ]
-    return {"1909.00694": {"title": "T", "abstract": "A", "full_text": [], "qas": qas}}
+    paper = {"title": "T", "abstract": "A", "full_text": [], "figures_and_tables": [], "qas": qas}
+    return {"1909.00694": paper}
 
 
 def hub() -> list[dict[str, Any]]:
@@ -158,6 +161,52 @@ def with_answers(answers: Any) -> dict[str, Any]:
 def test_faults_name_paper_and_question(tmp_path: Path, papers: Any, message: str) -> None:
     with pytest.raises(EvaluationError, match=message):
         loaded(tmp_path, papers)
+
+
+def test_parquet_gives_the_same_questions_as_the_official_file(tmp_path: Path) -> None:
+    expected = loaded(tmp_path, official())
+    path = write_papers_as_parquet(tmp_path / "hub" / "test-00000-of-00001.parquet", official())
+    assert load_query_set(str(path)) == replace(expected, name="test-00000-of-00001")
+    assert load_query_set(str(path.parent)) == replace(expected, name="hub")
+
+
+def test_questions_of_all_parts_are_taken(tmp_path: Path) -> None:
+    paper = official()["1909.00694"]
+    for part, answers in enumerate([[SPANS], [NO]]):
+        qas = [{"question": "Which?", "question_id": f"q{part}", "answers": [{"answer": a} for a in answers]}]
+        papers = {f"p{part}": paper | {"qas": qas}}
+        write_papers_as_parquet(tmp_path / f"test-0000{part}-of-00002.parquet", papers)
+    assert load_query_set(str(tmp_path)).qrels == {"q0": {"p0": 1}, "q1": {"p1": 1}}
+    (tmp_path / "test-00000-of-00002.parquet").unlink()
+    with pytest.raises(EvaluationError, match="parts are missing or there twice: test-00001"):
+        load_query_set(str(tmp_path))
+
+
+def test_faults_of_parquet_name_file_and_row(tmp_path: Path) -> None:
+    good = hub_paper("p", official()["1909.00694"])
+    path = tmp_path / "t.parquet"
+    write_parquet(path, QASPER, [good, good | {"id": None}])
+    with pytest.raises(EvaluationError, match=r't\.parquet:2: "id" must be a text'):
+        load_query_set(str(path))
+    blank = good["qas"] | {"question": ["Which?", "", "Why?"]}
+    write_parquet(path, QASPER, [good | {"qas": blank}])
+    with pytest.raises(EvaluationError, match=r"t\.parquet:1: paper 'p': \"question\" must be a text"):
+        load_query_set(str(path))
+    write_parquet(path, QASPER, [good, good | {"id": "copy"}])
+    with pytest.raises(EvaluationError, match=r"t\.parquet: query id 'q1' occurs twice"):
+        load_query_set(str(path))
+    write_parquet(path, QASPER, [])
+    with pytest.raises(EvaluationError, match=r"t\.parquet holds no judged query"):
+        load_query_set(str(path))
+    path.write_bytes(b"no table")
+    with pytest.raises(EvaluationError, match=r"t\.parquet is damaged.*a query set needs this file"):
+        load_query_set(str(path))
+
+
+def test_real_data_as_parquet(test_data: Path, tmp_path: Path) -> None:
+    source = test_data / "qasper-mini" / "qasper-mini.json"
+    path = write_papers_as_parquet(tmp_path / "qasper-mini.parquet", json.loads(source.read_text()))
+    assert load_query_set(str(path)) == load_query_set(str(source))
 
 
 def test_real_data(test_data: Path) -> None:

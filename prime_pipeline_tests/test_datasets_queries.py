@@ -31,6 +31,13 @@ def test_a_beir_folder_gives_its_judged_queries(tmp_path: Path) -> None:
     assert (found.name, found.known_item) == (tmp_path.name, False)
 
 
+def test_grades_stay_as_they_are(tmp_path: Path) -> None:
+    found = load_query_set(beir(tmp_path, qrels=f"{HEADER}q1\tMED-2\t1\nq1\tMED-1\t2\nq1\tMED-3\t0\n"))
+    assert found.qrels == {"q1": {"MED-2": 1, "MED-1": 2, "MED-3": 0}}
+    assert found.relevant_documents == {"MED-1", "MED-2"}
+    assert (found.excluded, found.section_references) == ({}, {})
+
+
 @pytest.mark.parametrize(
     ("queries", "qrels", "message"),
     [
@@ -71,6 +78,23 @@ def test_lines_of_json(tmp_path: Path) -> None:
     assert (found.name, found.known_item) == ("mine", False)
 
 
+def test_lines_of_json_may_name_sections(tmp_path: Path) -> None:
+    path = tmp_path / "mine.jsonl"
+    path.write_text(
+        '{"query": "one?", "relevant": "a.md#2"}\n'
+        '{"query": "two?", "relevant": ["b.md", "a.md#Set up", "a.md#2", "a.md#2", "p.json#7", "c#"]}\n'
+    )
+    found = load_query_set(str(path), {"p.json#7"})
+    assert found.qrels == {"mine:1": {"a.md": 1}, "mine:2": {"b.md": 1, "a.md": 1, "p.json#7": 1, "c#": 1}}
+    assert found.section_references == {
+        "mine:1": (("a.md", "2"),),
+        "mine:2": (("a.md", "Set up"), ("a.md", "2")),
+    }
+    found = load_query_set(str(path))
+    assert found.section_references["mine:2"][-1] == ("p.json", "7")
+    assert "p.json" in found.qrels["mine:2"]
+
+
 @pytest.mark.parametrize("relevant", ["[]", "7", '""', '["a", 7]', "null"])
 def test_lines_of_json_need_a_relevant_document(tmp_path: Path, relevant: str) -> None:
     path = tmp_path / "mine.jsonl"
@@ -103,9 +127,11 @@ def test_other_encodings_are_refused(tmp_path: Path) -> None:
         load_query_set(str(path))
 
 
-@pytest.mark.parametrize("name", ["nowhere.jsonl", "nowhere", "queries.csv"])
+@pytest.mark.parametrize(
+    "name", ["nowhere.jsonl", "nowhere.csv", "nowhere.parquet", "nowhere", "queries.xlsx"]
+)
 def test_what_is_no_query_set_is_told_what_would_be(tmp_path: Path, name: str) -> None:
-    (tmp_path / "queries.csv").write_text("a,b")
+    (tmp_path / "queries.xlsx").write_text("a,b")
     with pytest.raises(EvaluationError, match=f"no query set at .*{name}.*BEIR folder"):
         load_query_set(str(tmp_path / name))
 

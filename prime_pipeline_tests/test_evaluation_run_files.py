@@ -83,6 +83,35 @@ def test_a_grade_counts_by_its_height_unless_told_otherwise(tmp_path: Path) -> N
     assert binary.evaluation.means["ndcg@5"] == pytest.approx(1.0)
 
 
+def test_queries_that_nest_in_documents_are_resampled_with_them(tmp_path: Path) -> None:
+    path = run_file(tmp_path / "run", {"q1": {"a": 1.0}, "q2": {"x": 2.0, "a": 1.0}, "q3": {"b": 1.0}})
+    for qrels, n_documents in (
+        ({"q1": {"a": 1}, "q2": {"a": 2, "x": 0}, "q3": {"b": 1}}, 2),
+        ({"q1": {"a": 1}, "q2": {"a": 1}, "q3": {"a": 1}}, 1),
+    ):
+        (found,) = score_runs([path], qrels_file(tmp_path, qrels), ["mrr"], by_document=True).runs
+        interval = found.intervals["mrr"]
+        assert (interval.n, interval.n_clusters) == (3, n_documents)
+        assert (interval.low is None) is (n_documents == 1)
+        (flat,) = score_runs([path], qrels_file(tmp_path, qrels), ["mrr"]).runs
+        assert (flat.intervals["mrr"].value, flat.intervals["mrr"].n_clusters) == (interval.value, 3)
+
+
+def test_comparisons_flip_the_signs_of_whole_documents(tmp_path: Path) -> None:
+    paths = [run_file(tmp_path / f"{n}.run", first_in(n), f"first-{n}") for n in (0, 6)]
+    by_query = {query: {"right": 1, "other": 0} for query in IDS}
+    scores = score_runs(paths, qrels_file(tmp_path, by_query), ["mrr"], by_document=True)
+    (compared,) = scores.comparisons.values()
+    assert (compared.n, compared.n_clusters, compared.p_value) == (6, 1, 1.0)
+
+
+@pytest.mark.parametrize("judged", [{"a": 0}, {"a": 1, "b": 1}])
+def test_queries_without_one_relevant_document_nest_in_none(tmp_path: Path, judged: dict[str, int]) -> None:
+    path = run_file(tmp_path / "run", RUN)
+    with pytest.raises(EvaluationError, match=r"query 'q1' has \d relevant documents: queries nest"):
+        score_runs([path], qrels_file(tmp_path, {"q1": judged}), by_document=True)
+
+
 def test_a_measure_named_twice_stands_once(tmp_path: Path) -> None:
     scores = score_runs(
         [run_file(tmp_path / "run", RUN)], qrels_file(tmp_path), ["p@1", "mrr", "p@1", "r@100"]

@@ -222,3 +222,11 @@ def test_the_fake_remembers_what_it_encoded() -> None:
     fake.encode(["a", "b"])
     fake.encode_query("c")
     assert fake.texts_encoded == ["a", "b"]
+
+
+def test_a_query_that_was_asked_before_is_not_encoded_again(real: SentenceTransformerEmbedder) -> None:
+    first = real.encode_query("a query that is asked twice")
+    again = real.encode_query("a query that is asked twice")
+    assert again is first
+    with pytest.raises(ValueError, match="read-only"):
+        first[0] = 0.0

@@ -86,6 +86,24 @@ def test_rankings_are_kept_beside_the_measures(bench: Bench) -> None:
     assert read_runs(bench.home.rankings("offline"), "another") is None
 
 
+def test_what_a_query_excludes_is_not_ranked_for_it(bench: Bench) -> None:
+    asked = (Query("q1", "dough oven engine"), Query("q2", "dough oven engine"))
+    qrels = {"q1": {"b": 1}, "q2": {"b": 1}}
+    excluding = replace(QUERIES, queries=asked, qrels=qrels, excluded={"q1": frozenset({"a", "gone"})})
+    report = evaluated(bench, excluding)
+    runs = read_runs(bench.home.rankings("offline"), report.fingerprint)
+    assert runs is not None
+    for name in SYSTEMS:
+        found, untouched = runs.documents[name]["q1"], runs.documents[name]["q2"]
+        assert found == [doc_id for doc_id in untouched if doc_id != "a"]
+        assert "a" in untouched
+        sections = runs.sections[name]
+        assert sections["q1"] == [s for s in sections["q2"] if s not in {"a#1", "a#2"}]
+    assert runs.documents["bm25"] == {"q1": ["b"], "q2": ["a", "b"]}
+    assert len(runs.sections["default"]["q2"]) > len(runs.sections["default"]["q1"]) > 0
+    assert report.systems["bm25"].per_query["mrr"] == {"q1": 1.0, "q2": 0.5}
+
+
 @pytest.mark.parametrize("damage", ["", "{}", "[1]", '{"fingerprint": 1}'])
 def test_lost_rankings_are_made_again(bench: Bench, damage: str) -> None:
     report = evaluated(bench)
@@ -117,6 +135,7 @@ def test_whatever_determines_the_measures_makes_another_evaluation(bench: Bench)
         evaluated(bench, replace(QUERIES, queries=reworded)),
         evaluated(bench, replace(QUERIES, qrels=judged)),
         evaluated(bench, replace(QUERIES, name="renamed")),
+        evaluated(bench, replace(QUERIES, excluded={"q1": frozenset({"c"})})),
         evaluated(bench, systems=("bm25",)),
         evaluated(bench, options=RetrievalOptions(scorer="none")),
         evaluated(bench, options=RetrievalOptions(rrf_k=1)),

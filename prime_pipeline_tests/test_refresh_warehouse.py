@@ -21,6 +21,7 @@ REPORT = EvaluationReport(
     variant="offline",
     restructuring="",
     queries="mine",
+    query_set_fingerprint="queries",
     known_item=False,
     n_queries=2,
     systems={

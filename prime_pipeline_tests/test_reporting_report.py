@@ -72,6 +72,7 @@ def test_a_report_of_offline_mode(open_papers: OpenPapers) -> None:
     assert (content.title, content.dataset, content.n_documents) == ("Retrieval report: papers", "papers", 2)
     assert re.fullmatch(r"index published \d{4}-\d\d-\d\d \d\d:\d\d UTC", content.created)
     assert (content.known_item, content.restructurer, content.restructurers) == (True, "", ())
+    assert content.clusters == {"a1": "alpha", "a2": "alpha", "b1": "beta", "b2": "beta"}
     assert {cell.level for cell in content.cells} == {"document", "section"}
     assert (content.profile is not None, bool(content.costs), bool(content.comparisons)) == (True, True, True)
     assert (content.density, content.evidence, content.audit, content.answers) == ((), (), (), ())
@@ -121,6 +122,29 @@ def test_a_report_is_named_after_its_corpus(
     told = corpus if corpus == "installed:" else str(tmp_path / corpus)
     content = home_report(open_papers(corpus=told, queries=None))
     assert (content.title, content.dataset) == (f"Retrieval report: {name}", name)
+
+
+def test_a_report_on_a_build_that_was_returned_to_says_so(open_papers: OpenPapers, papers: Path) -> None:
+    publish(open_papers())
+    write_papers(papers, reworded("Heat the oven for an hour.", "Heat it."))
+    workspace = open_papers()
+    publish(workspace)
+    assert reported(workspace).content.notes[0].startswith("Retrieval: ")
+    workspace.builds("offline").rollback()
+    content = reported(workspace).content
+    assert content.notes[0].startswith("What is served is a build of an earlier corpus")
+    assert content.fingerprints["offline index"] == workspace.builds("offline").live_id
+    assert content.cells == ()
+
+
+def test_a_report_on_text_of_another_strategy_says_so(open_papers: OpenPapers) -> None:
+    publish(open_papers(mode="full"))
+    llm = {"base_url": "http://127.0.0.1:9/v1", "model": "m"}
+    content = reported(open_papers(mode="full", llm=llm)).content
+    assert content.notes[0].startswith(
+        "The settings ask for llm:m/full-1, and what is served was restructured by extractive-1"
+    )
+    assert (content.audit, content.density, content.evidence) == ((), (), ())
 
 
 def test_a_study_that_was_never_made_is_missing(open_papers: OpenPapers) -> None:
@@ -268,6 +292,22 @@ def test_differences_are_paired_query_by_query(tmp_path: Path) -> None:
     value, low, high = map(float, re.findall(r"[+−]?\d\.\d+", row[8]))
     assert value == 0.2  # of 0.1, 0.2, 0.0 and 0.5
     assert 0.0 <= low < value < high <= 0.5
+
+
+def test_paired_queries_are_resampled_with_their_documents(tmp_path: Path) -> None:
+    write_report(tmp_path / "left", with_values(0.1, 0.2, 0.3, 0.4))
+    right = with_values(0.2, 0.4, 0.3, 0.9)
+    for clusters, below in (
+        (
+            {"q0": "a", "q1": "a", "q2": "b", "q3": "b"},
+            "[+0.1500, +0.2500]",
+        ),  # 0.15 in one, 0.25 in the other
+        (dict.fromkeys(("q0", "q1", "q2", "q3"), "a"), "no interval: one query or document only"),
+        ({"q0": "a"}, "[+0.0500, +0.4250]"),  # not of these queries
+    ):
+        write_comparison(tmp_path / "left", replace(right, clusters=clusters), tmp_path / "page.html")
+        (row,) = rows(tmp_path / "page.html", "cells")
+        assert row[8].startswith(f"+0.2000 {below}")
 
 
 def test_other_queries_are_not_paired(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from prime_pipeline.errors import EmptyCorpus
 from prime_pipeline.reporting import studies
+from prime_pipeline.reporting.evaluating import evaluate_published
 from prime_pipeline.reporting.studies import (
     STUDIES,
     corpus_profile,
@@ -156,7 +157,7 @@ def test_evidence_about_papers_that_are_not_indexed_is_left_out(
     workspace = open_papers(queries=str(write_papers(tmp_path / "more.json", more)))
     publish(workspace)
     content = evidence_localisation(workspace).findings.content
-    assert "Gold evidence of 1 queries is about documents that are not indexed" in content.notes[1]
+    assert "Gold evidence of 1 query is about documents that are not indexed" in content.notes[1]
     assert {query for cell in content.cells for query in cell.per_query} == {"a1", "a2", "b1"}
 
 
@@ -325,6 +326,47 @@ def test_measures_without_their_rankings_are_not_read_as_rankings(open_papers: O
     assert evaluated(workspace) == []
     assert evidence_localisation(workspace).findings.content == part()
     assert "query_read_tokens" not in costs(index_costs(workspace).findings.content)["default", ""]
+
+
+def test_measures_of_a_build_that_was_taken_back_are_not_studied(
+    open_papers: OpenPapers, papers: Path
+) -> None:
+    publish(open_papers())
+    write_papers(papers, reworded("Knead the dough of the bread.", "Knead the dough twice."))
+    workspace = open_papers()
+    publish(workspace)
+    assert retrieval_quality(workspace).findings.content.cells != ()
+    workspace.builds("offline").rollback()
+    assert evaluated(workspace) == []
+    assert retrieval_quality(workspace).findings.content == part()
+    assert evidence_localisation(workspace).findings.content == part()
+    evaluate_published(workspace)
+    assert retrieval_quality(workspace).findings.content.cells != ()
+
+
+def test_measures_of_other_queries_are_not_studied(open_papers: OpenPapers, tmp_path: Path) -> None:
+    publish(open_papers())
+    others = json.loads(json.dumps(PAPERS).replace('"question_id": "', '"question_id": "other-'))
+    workspace = open_papers(queries=str(write_papers(tmp_path / "others.json", others)))
+    assert retrieval_quality(workspace).findings.content == part()
+    assert evidence_localisation(workspace).findings.content == part()
+    evaluate_published(workspace)
+    cells = evidence_localisation(workspace).findings.content.cells
+    assert {query for cell in cells for query in cell.per_query} == {"other-a1", "other-a2", "other-b1"}
+
+
+def test_text_of_another_strategy_than_the_one_in_force_is_not_studied(open_papers: OpenPapers) -> None:
+    publish(open_papers(mode="full"))
+    llm = {"base_url": "http://127.0.0.1:9/v1", "model": "m"}
+    workspace = open_papers(mode="full", llm=llm)
+    assert workspace.published_variants() == ["offline", "full"]
+    found = {name: study.findings.content for name, study in all_made(workspace).items()}
+    assert found["fidelity_audit"] == part()
+    assert found["text_density"].density == ()
+    assert found["evidence_localisation"].evidence == ()
+    assert {cost.restructurer for cost in found["index_costs"].costs} == {""}
+    # What was ranked over it is served, and measured, all the same.
+    assert {cell.restructurer for cell in found["retrieval_quality"].cells} == {"", EXTRACTIVE}
 
 
 # --- kept and made again ------------------------------------------------------------------------------------------

@@ -124,6 +124,32 @@ def test_installed_is_no_path(home: Path) -> None:
     assert settings.corpus == settings.queries == INSTALLED
 
 
+def test_a_bright_task_keeps_its_scheme_and_its_folder_becomes_absolute(
+    tmp_path: Path, here: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(home, 'corpus = "bright:../data#x#pony/long"\nqueries = "bright:~/data#pony"')
+    monkeypatch.setenv("HOME", str(tmp_path))
+    settings = load_settings()
+    assert settings.corpus == f"bright:{home / '../data#x'}#pony/long"
+    assert settings.queries == f"bright:{tmp_path / 'data'}#pony"
+    settings = load_settings({"corpus": "bright:near#biology", "queries": "bright:/far#biology/long"})
+    assert settings.corpus == f"bright:{here / 'near'}#biology"
+    assert settings.queries == "bright:/far#biology/long"
+    remember(settings)
+    assert load_settings().corpus == settings.corpus
+
+
+@pytest.mark.parametrize(
+    "location", ["bright:data", "bright:#pony", "bright:data#moths", "bright:~nosuchuser#pony"]
+)
+def test_a_bright_location_that_is_none_is_refused(location: str, here: Path) -> None:
+    with pytest.raises(SettingsError, match=r"corpus: .* \(found 'bright:"):
+        load_settings({"corpus": location})
+    write(here, f'queries = "{location}"')
+    with pytest.raises(SettingsError, match=r"queries: .* \(found 'bright:"):
+        load_settings()
+
+
 @pytest.mark.parametrize("corpus", ["", None])
 def test_no_corpus_is_an_error_once_it_is_needed(home: Path, corpus: str | None) -> None:
     write(home, 'corpus = ""')
@@ -223,7 +249,7 @@ def test_every_retrieval_and_metadata_setting_reaches_its_stage() -> None:
 
 
 def test_settings_have_a_description_each() -> None:
-    groups = ("metadata", "index", "retrieval", "llm", "restructuring")
+    groups = ("metadata", "index", "retrieval", "llm", "restructuring", "answers")
     fields = {name: field for name, field in Settings.model_fields.items() if name not in groups}
     for group in groups:
         fields |= getattr(load_settings(), group).__class__.model_fields

@@ -147,13 +147,14 @@ def test_another_finder_or_model_makes_another_audit(cache: BlobCache) -> None:
     assert finder.texts != []
 
 
-def test_equal_texts_of_two_documents_stay_apart(cache: BlobCache) -> None:
-    twin = replace(STARS, doc_id="twin")
-    versioned = [("same", STARS), ("same", twin)]
-    found = cached_audit(versioned, 2, CountingFinder(), EVIDENCE, None, cache)
+@pytest.mark.parametrize("evidence", [{}, EVIDENCE])
+def test_equal_texts_of_two_documents_stay_apart(
+    cache: BlobCache, evidence: Mapping[str, Sequence[str]]
+) -> None:
+    versioned = [("same", STARS), ("same", replace(STARS, doc_id="twin"))]
+    found = cached_audit(versioned, 2, CountingFinder(), evidence, None, cache)
     assert [section.doc_id for section in found.sections] == ["stars", "twin"]
-    assert "evidence_verbatim" in found.sections[0].shares
-    assert "evidence_verbatim" not in found.sections[1].shares
+    assert ["evidence_verbatim" in section.shares for section in found.sections] == [bool(evidence), False]
 
 
 @pytest.mark.parametrize("damage", [b"", b"\xff", b"[]", b"{}", b'{"sections": [{}]}', b'{"sections": 1}'])

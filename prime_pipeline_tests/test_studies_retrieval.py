@@ -61,6 +61,7 @@ def report(
         variant=variant,
         restructuring=restructuring,
         queries=queries.name,
+        query_set_fingerprint="queries",
         known_item=queries.known_item,
         n_queries=len(IDS),
         systems=measures,

@@ -131,11 +131,11 @@ class Recipe:
     about: str
 
 
-def units(name: Representation | Control, corpus: Corpus) -> list[Unit]:
+def units(name: str, corpus: Corpus) -> list[Unit]:
     """The units of a representation; blank texts are left out unless a document has no other.
 
     Raises:
-        KeyError: There is no such representation.
+        KeyError: The name is in neither :data:`REPRESENTATIONS` nor :data:`CONTROLS`.
     """
     made = list(RECIPES[name].units(corpus))
     with_text = {unit.doc_id for unit in made if unit.text.strip()}

@@ -1,4 +1,4 @@
-"""QASPER's questions with their reference answers and evidence, from the official JSON or the columns of the hub's copy.
+"""QASPER's questions with their reference answers and evidence, from the official JSON or the rows of the hub's copy.
 
 The papers themselves are the corpus reader's business; this module keeps its ids.
 """
@@ -35,6 +35,15 @@ def qasper_queries(text: str) -> list[JudgedQuery]:
         RecordError: It is no QASPER file, or an annotation holds no answer; names paper and question.
     """
     return [judged for paper_id, paper in _papers(text) for judged in _questions(paper_id, paper)]
+
+
+def paper_queries(paper: Mapping[str, Any]) -> list[JudgedQuery]:
+    """The questions about one paper of the hub's copy, which has an ``id``; see :func:`qasper_queries`.
+
+    Raises:
+        RecordError: It is no such paper; names paper and question.
+    """
+    return list(_questions(text_field(paper, "id"), paper))
 
 
 def _papers(text: str) -> list[tuple[str, Any]]:

@@ -1,4 +1,4 @@
-"""Queries with judgements, read from what users have: BEIR folders, QASPER files, lines of JSON, or the environment.
+"""Queries with judgements, read from what users have: data sets, lines of JSON, tables, or the environment.
 
 Only queries are read here; the documents of the same data sets are the corpus readers' business, and document ids are
 theirs.
@@ -6,25 +6,33 @@ theirs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from prime_pipeline.corpus.bright import BRIGHT, bright_location
+from prime_pipeline.corpus.qasper import PARQUET, qasper_parts
 from prime_pipeline.corpus.source import INSTALLED
-from prime_pipeline.datasets.qasper import qasper_queries
+from prime_pipeline.datasets.bright import EXAMPLES, bright_query
+from prime_pipeline.datasets.qasper import paper_queries, qasper_queries
 from prime_pipeline.datasets.reading import (
     JudgedQuery,
     RecordError,
     file_text,
+    grade_of,
     identifier,
     json_object,
     parsed_lines,
+    parsed_rows,
+    relevant_place,
     text_field,
 )
-from prime_pipeline.errors import EvaluationError
+from prime_pipeline.datasets.tables import TABLE_SUFFIXES, table_queries
+from prime_pipeline.errors import DataFileUnavailable, EvaluationError
 from prime_pipeline.evaluation.answer_f1 import AnswerReference
-from prime_pipeline.evaluation.measures import MAX_GRADE
 from prime_pipeline.records import Qrels, Query
+from prime_pipeline.storage.fingerprint import fingerprint
+from prime_pipeline.storage.parquet import parquet_parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +40,7 @@ class QuerySet:
     """Queries and what is relevant to them.
 
     Attributes:
-        name: For reports: the folder's or file's name without suffix, or ``installed``.
+        name: For reports: the folder's or file's name without suffix, ``bright/<task>``, or ``installed``.
         queries: In the order of the source; every one is judged.
         qrels: Document grades by query id; the keys are exactly the ids of ``queries``.
         known_item: Whether each query was written for one known document, which alone counts as relevant. Measured
@@ -41,6 +49,10 @@ class QuerySet:
             :data:`AnswerType` that most annotators chose, the first annotator's where they are at odds.
         references: Right answers by query id, one for each annotator in the order of the source; only queries that
             have any.
+        excluded: Documents by query id that leave its ranking before the cut, being no fair results; only queries that
+            exclude any.
+        section_references: Relevant sections by query id, as (document id, section as written: its ordinal number or
+            its heading); only queries that name any. See :func:`~prime_pipeline.datasets.sections.section_judgements`.
     """
 
     name: str
@@ -49,12 +61,26 @@ class QuerySet:
     known_item: bool
     types: Mapping[str, str] = field(default_factory=dict)
     references: Mapping[str, tuple[AnswerReference, ...]] = field(default_factory=dict)
+    excluded: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    section_references: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
 
     @property
     def relevant_documents(self) -> frozenset[str]:
         """Ids of all documents that are relevant to some query."""
         return frozenset(
             doc_id for judged in self.qrels.values() for doc_id, grade in judged.items() if grade > 0
+        )
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of all that measures depend on: name, queries, judgements, and what leaves the rankings."""
+        return fingerprint(
+            {
+                "query_set": [self.name, self.known_item],
+                "queries": [[query.query_id, query.text] for query in self.queries],
+                "qrels": {query_id: dict(judged) for query_id, judged in self.qrels.items()},
+                "excluded": {query_id: sorted(doc_ids) for query_id, doc_ids in self.excluded.items()},
+            }
         )
 
     @property
@@ -77,32 +103,46 @@ class QuerySet:
         return {query_id: spans for query_id, spans in found.items() if spans}
 
 
-def load_query_set(location: str) -> QuerySet:
+def load_query_set(location: str, doc_ids: Container[str] = frozenset()) -> QuerySet:
     """Read queries and judgements.
 
     Args:
         location: One of
 
             * a BEIR folder: ``queries.jsonl`` and ``qrels/test.tsv``; queries without judgements are left out;
-            * a QASPER file (``.json``): every question with its reference answers, its paper being the one relevant
-              document;
+            * a QASPER file (``.json``, ``.parquet``) or a folder with ``test-*.parquet``: every question with its reference
+              answers, its paper being the one relevant document;
+            * ``bright:<folder>#<task>``, with ``/long`` behind it for whole pages: the examples of a task of BRIGHT;
             * a ``.jsonl`` file of ``{"query": "...", "relevant": "<document id>"}``, or a list of ids; the query id is
               ``<file>:<line>`` unless the line has a ``query_id``, and a ``type`` names its kind of question;
+            * a ``.csv`` or ``.tsv`` file with the header ``query,relevant`` and, if wanted, ``query_id``, ``type``, ``grade``;
+              several relevant documents are several lines;
             * ``installed:``: the one-line summaries of the installed distributions, for their documentation.
+
+            In the ``.jsonl``, ``.csv`` and ``.tsv`` files a relevant section is ``<document id>#<its number or heading>``.
+        doc_ids: Those of the corpus, if known: an id that holds a ``#`` itself is then not taken for a section.
 
     Raises:
         EvaluationError: Nothing is there, or a record cannot be used; names file and line.
     """
     if location == INSTALLED:
         return _installed()
+    if location.startswith(BRIGHT):
+        return _bright(location)
     path = Path(location)
     if path.is_dir():
-        return _beir(path)
-    readers: Mapping[str, Callable[[Path], QuerySet]] = {".json": _qasper, ".jsonl": _json_lines}
+        papers = [] if (path / "queries.jsonl").is_file() else _parts(path, qasper_parts)
+        return _qasper_tables(papers, path.resolve().name, location) if papers else _beir(path)
+    readers: Mapping[str, Callable[[Path], QuerySet]] = {
+        ".json": _qasper,
+        PARQUET: lambda path: _qasper_tables([path], path.stem, location),
+        ".jsonl": lambda path: _json_lines(path, doc_ids),
+        **dict.fromkeys(TABLE_SUFFIXES, lambda path: _table(path, doc_ids)),
+    }
     if path.suffix not in readers or not path.is_file():
         raise EvaluationError(
-            f"no query set at {location!r}: give a BEIR folder (queries.jsonl and qrels/test.tsv), a QASPER .json file, "
-            f"a .jsonl file of queries, or {INSTALLED!r}"
+            f"no query set at {location!r}: give a BEIR folder (queries.jsonl and qrels/test.tsv), a QASPER .json or "
+            f".parquet file, {BRIGHT}<folder>#<task>, a .jsonl, .csv or .tsv file of queries, or {INSTALLED!r}"
         )
     return readers[path.suffix](path)
 
@@ -133,16 +173,12 @@ def _beir_judgement(line: str, line_number: int) -> tuple[str, str, int] | None:
     fields = line.split("\t")
     if line_number == 1 and fields[-1] == "score":
         return None
-    try:
-        query_id, doc_id, number = fields
-        grade = int(number)
-    except ValueError:
+    if len(fields) != 3:
         raise RecordError(
             f"expected query id, document id and a whole-number grade between tabs, found {line!r}"
-        ) from None
-    if abs(grade) > MAX_GRADE:
-        raise RecordError(f"grade {grade} is out of range: grades go up to {MAX_GRADE:,}")
-    return identifier(query_id), identifier(doc_id), grade
+        )
+    query_id, doc_id, grade = fields
+    return identifier(query_id), identifier(doc_id), grade_of(grade)
 
 
 def _beir_query(line: str, _line_number: int) -> Query:
@@ -150,17 +186,19 @@ def _beir_query(line: str, _line_number: int) -> Query:
     return Query(identifier(text_field(record, "_id")), text_field(record, "text"))
 
 
-def _json_lines(path: Path) -> QuerySet:
+def _json_lines(path: Path, doc_ids: Container[str]) -> QuerySet:
     def parse(line: str, line_number: int) -> JudgedQuery:
         record = json_object(line)
         query_id = text_field(record, "query_id") if "query_id" in record else f"{path.stem}:{line_number}"
         relevant = record.get("relevant")
-        doc_ids = [relevant] if isinstance(relevant, str) else relevant
-        if not isinstance(doc_ids, list) or not doc_ids or not all(isinstance(d, str) and d for d in doc_ids):
+        texts = [relevant] if isinstance(relevant, str) else relevant
+        if not isinstance(texts, list) or not texts or not all(isinstance(t, str) and t for t in texts):
             raise RecordError('"relevant" must be a document id or a list of them')
         query = Query(identifier(query_id), text_field(record, "query"))
         kind = text_field(record, "type") if "type" in record else ""
-        return JudgedQuery(query, dict.fromkeys(map(identifier, doc_ids), 1), kind)
+        places = list(dict.fromkeys(relevant_place(text, doc_ids) for text in texts))
+        grades = dict.fromkeys((doc_id for doc_id, _ in places), 1)
+        return JudgedQuery(query, grades, kind, sections=tuple(place for place in places if place[1]))
 
     return _query_set(path.stem, parsed_lines(path, parse), source=str(path), known_item=False)
 
@@ -171,6 +209,37 @@ def _qasper(path: Path) -> QuerySet:
     except RecordError as fault:
         raise EvaluationError(f"{path}: {fault}") from None
     return _query_set(path.stem, found, source=str(path), known_item=True)
+
+
+def _qasper_tables(paths: Iterable[Path], name: str, source: str) -> QuerySet:
+    found = (judged for path in paths for paper in parsed_rows(path, paper_queries) for judged in paper)
+    return _query_set(name, found, source=source, known_item=True)
+
+
+def _bright(location: str) -> QuerySet:
+    try:
+        found = bright_location(location)
+    except ValueError as error:
+        raise EvaluationError(f"no query set at {location!r}: {error}") from error
+    folder = Path(found.folder) / EXAMPLES
+    paths = _parts(folder, lambda folder: parquet_parts(folder, found.task))
+    if not paths:
+        raise EvaluationError(
+            f"no query set at {location!r}: expected {folder / found.task}-00000-of-00001.parquet, or so"
+        )
+    rows = (query for path in paths for query in parsed_rows(path, lambda row: bright_query(row, found.form)))
+    return _query_set(found.name, rows, source=location, known_item=False)
+
+
+def _parts(folder: Path, parts: Callable[[Path], list[Path]]) -> list[Path]:
+    try:
+        return parts(folder)
+    except DataFileUnavailable as error:
+        raise EvaluationError(f"{error}; a query set needs it") from error
+
+
+def _table(path: Path, doc_ids: Container[str]) -> QuerySet:
+    return _query_set(path.stem, table_queries(path, doc_ids), source=str(path), known_item=False)
 
 
 def _query_set(name: str, found: Iterable[JudgedQuery], *, source: str, known_item: bool) -> QuerySet:
@@ -190,4 +259,6 @@ def _query_set(name: str, found: Iterable[JudgedQuery], *, source: str, known_it
         known_item,
         {query_id: judged.type for query_id, judged in by_id.items() if judged.type},
         {query_id: tuple(judged.references) for query_id, judged in by_id.items() if judged.references},
+        {query_id: judged.excluded for query_id, judged in by_id.items() if judged.excluded},
+        {query_id: tuple(judged.sections) for query_id, judged in by_id.items() if judged.sections},
     )

@@ -1,4 +1,4 @@
-"""Files of queries, read and checked: text, lines, fields and ids, with a fault that says where it is.
+"""Files of queries, read and checked: text, lines, rows, fields and ids, with a fault that says where it is.
 
 What the fields mean is for the readers of the single layouts.
 """
@@ -6,15 +6,16 @@ What the fields mean is for the readers of the single layouts.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from prime_pipeline.errors import EvaluationError
+from prime_pipeline.errors import DataFileDamaged, DataFileUnavailable, EvaluationError
 from prime_pipeline.evaluation.answer_f1 import AnswerReference
-from prime_pipeline.evaluation.measures import id_fault
+from prime_pipeline.evaluation.measures import MAX_GRADE, id_fault
 from prime_pipeline.records import Query
+from prime_pipeline.storage.parquet import parquet_records
 
 _T = TypeVar("_T")
 
@@ -28,12 +29,16 @@ class JudgedQuery:
         grades: Document id to grade.
         type: What kind of question it is; empty if unknown.
         references: Its right answers; empty if unknown.
+        excluded: Documents that leave its ranking.
+        sections: Relevant sections, as document id and section as written; their documents stand in ``grades``, too.
     """
 
     query: Query
     grades: Mapping[str, int]
     type: str = ""
     references: Sequence[AnswerReference] = ()
+    excluded: frozenset[str] = frozenset()
+    sections: Sequence[tuple[str, str]] = ()
 
 
 class RecordError(Exception):
@@ -55,6 +60,23 @@ def parsed_lines(path: Path, parse: Callable[[str, int], _T | None]) -> Iterator
             raise EvaluationError(f"{path}:{line_number}: {fault}") from None
         if parsed is not None:
             yield parsed
+
+
+def parsed_rows(path: Path, parse: Callable[[Mapping[str, Any]], _T]) -> Iterator[_T]:
+    """What ``parse`` makes of each row of a parquet file.
+
+    Raises:
+        EvaluationError: The file cannot be read, or ``parse`` raises RecordError; names file and row.
+    """
+    try:
+        for row, record in enumerate(parquet_records(path), start=1):
+            try:
+                parsed = parse(record)
+            except RecordError as fault:
+                raise EvaluationError(f"{path}:{row}: {fault}") from None
+            yield parsed
+    except (DataFileDamaged, DataFileUnavailable) as error:
+        raise EvaluationError(f"{error}; a query set needs this file") from error
 
 
 def file_text(path: Path) -> str:
@@ -102,3 +124,24 @@ def identifier(text: str) -> str:
     if fault := id_fault(text):
         raise RecordError(f"id {text!r} {fault}: repair the id")
     return text
+
+
+def grade_of(text: str) -> int:
+    """The whole number that a grade is written as; RecordError for another text, or beyond ``MAX_GRADE``."""
+    try:
+        grade = int(text)
+    except ValueError:
+        raise RecordError(f"expected a whole-number grade, found {text!r}") from None
+    if abs(grade) > MAX_GRADE:
+        raise RecordError(f"grade {grade} is out of range: grades go up to {MAX_GRADE:,}")
+    return grade
+
+
+def relevant_place(text: str, doc_ids: Container[str]) -> tuple[str, str]:
+    """Document id and section of ``path`` or ``path#section``; the section is empty where the document as a whole is meant.
+
+    A text that is one of ``doc_ids`` is a document. Else the last ``#`` with something on both sides of it parts the two.
+    """
+    doc_id, _, section = text.rpartition("#")
+    is_whole = text in doc_ids or not doc_id.strip() or not section.strip()
+    return (identifier(text), "") if is_whole else (identifier(doc_id), section)

@@ -1,6 +1,6 @@
 """Texts to vectors: one per text, or one per token.
 
-The protocol is what the rest of the pipeline knows of an embedder. Vectors are neither cached nor stored here.
+The protocol is what the rest of the pipeline knows of an embedder. Vectors of documents are neither cached nor stored here.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -32,6 +33,8 @@ OnProgress = Callable[[int], None]
 
 # From the model card of BGE v1.5; the published folders do not carry it.
 _BGE_QUERY_PREFIX = "Represent this sentence for searching relevant passages: "
+_QUERIES_KEPT = 4096
+"""Vectors of queries that are kept in memory: several systems are asked the same ones."""
 _BGE_NAME = re.compile(r"bge-(small|base|large)-en-v1\.5", re.IGNORECASE)
 
 
@@ -131,6 +134,7 @@ class SentenceTransformerEmbedder:
         self._device, self._batch_size = device, batch_size
         self._model: SentenceTransformer | None = None
         self._lock = threading.Lock()
+        self._encode_query = lru_cache(_QUERIES_KEPT)(self._encode_query_now)
 
     @property
     def window_tokens(self) -> int:
@@ -149,8 +153,13 @@ class SentenceTransformerEmbedder:
         return rows
 
     def encode_query(self, text: str) -> Vectors:
-        """See :meth:`Embedder.encode_query`."""
-        return self._infer([text], self.query_prefix, "sentence_embedding")[0]
+        """See :meth:`Embedder.encode_query`. The vectors of the last queries are kept, and may not be written to."""
+        return self._encode_query(text)
+
+    def _encode_query_now(self, text: str) -> Vectors:
+        vector = self._infer([text], self.query_prefix, "sentence_embedding")[0]
+        vector.flags.writeable = False  # several callers share it
+        return vector
 
     def token_vectors(self, texts: Sequence[str]) -> list[Vectors]:
         """See :meth:`Embedder.token_vectors`. A text's tokens beyond the window have none."""

@@ -20,7 +20,7 @@ from prime_pipeline.models.embedder import Embedder
 from prime_pipeline.progress import Progress, silent
 from prime_pipeline.records import Document
 from prime_pipeline.retrieval.comparison import run_system
-from prime_pipeline.retrieval.retriever import Retriever, by_rank
+from prime_pipeline.retrieval.retriever import Rankings, Retriever, by_rank
 from prime_pipeline.retrieval.systems import System
 from prime_pipeline.storage.atomic import write_text
 from prime_pipeline.storage.blob_cache import BlobCache
@@ -60,6 +60,7 @@ class EvaluationReport:
         variant: ``offline`` or ``full``.
         restructuring: How sections were rewritten; empty in ``offline``.
         queries: Name of the query set.
+        query_set_fingerprint: Its hash.
         known_item: Whether the queries were made from the documents themselves, which is easier than real questions.
         n_queries: Judged queries, all of which count.
         systems: By name.
@@ -72,6 +73,7 @@ class EvaluationReport:
     variant: str
     restructuring: str
     queries: str
+    query_set_fingerprint: str
     known_item: bool
     n_queries: int
     systems: Mapping[str, SystemMeasures]
@@ -97,7 +99,7 @@ def evaluate_build(
 ) -> EvaluationReport:
     """Evaluate systems over a build, unless the home holds just this evaluation already; then write it there.
 
-    Rankings are written before the measures, so that there are never measures without them.
+    What a query excludes has left its rankings before they are cut, measured or kept. Rankings are written before the measures, so that there are never measures without them.
     """
     started = time.monotonic()
     variant = retriever.manifest.variant
@@ -106,7 +108,7 @@ def evaluate_build(
     if before is not None and before.fingerprint == wanted and read_runs(home.rankings(variant), wanted):
         return before
     rankings = {
-        system: run_system(system, retriever, query_set.queries, literal_vectors, progress)
+        system: _fair(run_system(system, retriever, query_set.queries, literal_vectors, progress), query_set)
         for system in systems
     }
     runs = SystemRuns(
@@ -119,6 +121,7 @@ def evaluate_build(
         variant=variant,
         restructuring=retriever.manifest.restructuring,
         queries=query_set.name,
+        query_set_fingerprint=query_set.fingerprint,
         known_item=query_set.known_item,
         n_queries=sum(1 for judged in query_set.qrels.values() if judged),
         systems={name: _measured(found, query_set) for name, found in runs.documents.items()},
@@ -135,12 +138,25 @@ def _fingerprint(retriever: Retriever, query_set: QuerySet, systems: Sequence[Sy
         {
             "version": EVALUATION_VERSION,
             "retriever": retriever.fingerprint,
-            "query_set": [query_set.name, query_set.known_item],
-            "queries": [[query.query_id, query.text] for query in query_set.queries],
-            "qrels": {query_id: dict(judged) for query_id, judged in query_set.qrels.items()},
+            "query_set": query_set.fingerprint,
             "systems": list(systems),
             "measures": MEASURES,
         }
+    )
+
+
+def _fair(rankings: Mapping[str, Rankings], query_set: QuerySet) -> dict[str, Rankings]:
+    """The rankings by query without the documents that the query excludes, and without their sections."""
+    return {
+        query_id: _without(found, query_set.excluded.get(query_id, frozenset()))
+        for query_id, found in rankings.items()
+    }
+
+
+def _without(found: Rankings, excluded: frozenset[str]) -> Rankings:
+    return Rankings(
+        documents=tuple(doc_id for doc_id in found.documents if doc_id not in excluded),
+        sections=tuple(section for section in found.sections if section.rpartition("#")[0] not in excluded),
     )
 
 

@@ -58,8 +58,15 @@ class PublishedReport:
     changed: bool
 
 
-def home_report(workspace: Workspace) -> ReportContent:
+def home_report(
+    workspace: Workspace, *, without: Sequence[str] = (), more: Sequence[Study] = ()
+) -> ReportContent:
     """What the studies of a home say, as they are kept; a study that was never made is missing.
+
+    Args:
+        workspace: Of the home.
+        without: Studies that are left out.
+        more: Further ones, which come first.
 
     Raises:
         NothingToStudy: Nothing is published.
@@ -67,8 +74,8 @@ def home_report(workspace: Workspace) -> ReportContent:
     variants = workspace.published_variants()
     if not variants:
         raise NothingToStudy("nothing is published to report on: run `prime refresh --corpus DIR` first")
-    found = (read_study(workspace.home.study(name)) for name in STUDIES)
-    studies = [study for study in found if study is not None]
+    found = (read_study(workspace.home.study(name)) for name in STUDIES if name not in without)
+    studies = [*more, *(study for study in found if study is not None)]
     answers, is_current = kept_answers(workspace)
     stale: tuple[str, ...] = ()
     if answers and is_current:
@@ -84,7 +91,12 @@ def home_report(workspace: Workspace) -> ReportContent:
 
 def publish_report(workspace: Workspace) -> PublishedReport:
     """Write the report into the home, unless the one that is there says the same."""
-    content, files = home_report(workspace), report_files(workspace.home.reports)
+    return write_if_changed(workspace, home_report(workspace))
+
+
+def write_if_changed(workspace: Workspace, content: ReportContent) -> PublishedReport:
+    """Write a report into the home, unless the one that is there says the same."""
+    files = report_files(workspace.home.reports)
     with workspace.home.lock("report"):
         if _is_written(files, content):
             return PublishedReport(content, files, changed=False)

@@ -74,8 +74,7 @@ def corpus_profile(workspace: Workspace) -> Study:
         **sample.determinants,
         "metadata": asdict(workspace.settings.metadata.options()),
         "embedder": workspace.embedder.fingerprint,
-        "queries": [[q.query_id, q.text] for q in queries.queries] if queries else None,
-        "qrels": {q: dict(judged) for q, judged in queries.qrels.items()} if queries else None,
+        "queries": queries.fingerprint if queries else None,
     }
     return kept(workspace, "corpus_profile", determinants, make)
 
@@ -262,7 +261,7 @@ def restructurer(workspace: Workspace) -> str:
 def versions(workspace: Workspace, variant: str, doc_ids: Iterable[str]) -> list[tuple[str, str]]:
     """(id, version) of those of the documents that are sealed, in order of id."""
     wanted = set(doc_ids)
-    return [pair for pair in _sealed(workspace, variant).documents if pair[0] in wanted]
+    return [pair for pair in sealed(workspace, variant).documents if pair[0] in wanted]
 
 
 def loaded(workspace: Workspace, variant: str, of_versions: Iterable[tuple[str, str]]) -> Iterator[Document]:
@@ -300,12 +299,17 @@ def _sample(workspace: Workspace, variant: str) -> _Sample:
     """Nothing where nothing of the variant is sealed."""
     if not workspace.has_corpus(variant):
         return _Sample((), 0)
-    documents = _sealed(workspace, variant).documents
+    documents = sealed(workspace, variant).documents
     chosen = drawn(doc_id for doc_id, _ in documents)
     return _Sample(tuple(pair for pair in documents if pair[0] in chosen), len(documents))
 
 
-def _sealed(workspace: Workspace, variant: str) -> SealedCorpus:
+def sealed(workspace: Workspace, variant: str) -> SealedCorpus:
+    """The sealed documents of a variant.
+
+    Raises:
+        EmptyCorpus: Nothing of it is sealed.
+    """
     return read_seal(workspace.restructured_seal if variant == "full" else workspace.home.seal("raw"))
 
 
@@ -334,10 +338,10 @@ def _track(
     workspace: Workspace, report: EvaluationReport, runs: SystemRuns, evidence: Mapping[str, GoldEvidence]
 ) -> Track:
     """What was ranked over a variant, with the documents that hold evidence or stand among the best sections."""
-    sealed = _sealed(workspace, report.variant).documents
+    everything = sealed(workspace, report.variant).documents
     anywhere = any(gold.doc_id is None for gold in evidence.values())
     needed = {gold.doc_id for gold in evidence.values()} | _documents_read(runs)
-    wanted = [pair for pair in sealed if anywhere or pair[0] in needed]
+    wanted = [pair for pair in everything if anywhere or pair[0] in needed]
     documents = {document.doc_id: document for document in loaded(workspace, report.variant, wanted)}
     return Track(documents, runs.sections, restructurer_of(report.restructuring))
 

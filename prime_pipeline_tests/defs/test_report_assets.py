@@ -150,7 +150,7 @@ def test_a_report_with_a_bare_number_fails_its_check(open_papers: OpenPapers) ->
     corpus_profile(workspace)
     path = workspace.home.study("corpus_profile")
     kept = json.loads(path.read_text())
-    kept["content"]["report"]["profile"]["properties"][0]["result"] |= {
+    kept["content"]["profile"]["properties"][0]["result"] |= {
         "low": None,
         "high": None,
         "reason": "",
