@@ -48,7 +48,7 @@ def evaluated(location: str, home: Path) -> tuple[EvaluationReport, int, int]:
             load_query_set(location),
             SYSTEMS,
             workspace.paper_literal_vectors,
-            workspace.home.measures("offline"),
+            workspace.home,
         )
     workspace.close()
     return report, manifest.n_documents, manifest.n_sections
