@@ -133,7 +133,9 @@ def text_density(workspace: Workspace) -> Study:
 def fidelity_audit(workspace: Workspace) -> Study:
     """What restructuring kept, added and contradicted."""
     sample = _sample(workspace, "full")
-    settings, nli = workspace.settings, workspace.nli if sample.versions else None
+    if not sample.versions:  # before anything is loaded that only an audit needs
+        return kept(workspace, "fidelity_audit", {"documents": None}, Findings)
+    settings, nli = workspace.settings, workspace.nli
     finder = entity_finder(settings.restructuring.entities)
     evidence: dict[str, list[str]] = {}
     for gold in _evidence(workspace).values():
@@ -141,8 +143,6 @@ def fidelity_audit(workspace: Workspace) -> Study:
             evidence.setdefault(gold.doc_id or "", []).extend(map(evidence_text, gold.spans))
 
     def make() -> Findings:
-        if not sample.versions:
-            return Findings()
         documents = list(loaded(workspace, "full", sample.versions))
         hashes = (version for _, version in sample.versions)
         with closing(BlobCache(workspace.home.audits)) as cache:
@@ -172,7 +172,7 @@ def fidelity_audit(workspace: Workspace) -> Study:
         "nli": nli and nli.fingerprint,
         "evidence": evidence,
         "router": asdict(settings.restructuring.router_options),
-        "strategy": workspace.strategy.fingerprint if sample.versions else None,
+        "strategy": workspace.strategy.fingerprint,
     }
     return kept(workspace, "fidelity_audit", determinants, make)
 
