@@ -28,7 +28,7 @@ from prime_pipeline.storage.seal import SealedCorpus, read_seal
 from prime_pipeline.studies.audits import cached_audit
 from prime_pipeline.studies.corpus import profile_findings
 from prime_pipeline.studies.costs import BuildCost, cost_findings
-from prime_pipeline.studies.findings import Findings, Study, drawn, made, read_study, sampling_note
+from prime_pipeline.studies.findings import Findings, Study, drawn, made, part, read_study, sampling_note
 from prime_pipeline.studies.localisation import Track, localisation_findings
 from prime_pipeline.studies.retrieval import restructurer_of, retrieval_findings
 from prime_pipeline.studies.texts import audit_findings, density_findings
@@ -39,6 +39,10 @@ from prime_pipeline.workspace import Workspace
 STUDIES_VERSION: Final = 1
 """Raise it when the same inputs would make other findings; the answers' own cache is not touched by it."""
 _N_READ: Final = 5
+_REPLACED: Final = (
+    "Evidence localisation: some documents that were ranked have been replaced since, and what was made of them is not "
+    "published yet: a refresh tells."
+)
 
 MakeStudy = Callable[[Workspace], Study]
 
@@ -111,6 +115,8 @@ def evidence_localisation(workspace: Workspace) -> Study:
             return Findings()
         tracks = [_track(workspace, report, runs, evidence) for report, runs in found]
         raw, restructured = tracks[0], tracks[1] if len(tracks) > 1 else None
+        if raw is None or (restructured is None and len(tracks) > 1):
+            return Findings(part(notes=(_REPLACED,)))
         return localisation_findings(evidence, raw, restructured, queries.clusters, workspace.scorer_name)
 
     return kept(workspace, "evidence_localisation", determinants, make)
@@ -259,9 +265,19 @@ def restructurer(workspace: Workspace) -> str:
 
 
 def versions(workspace: Workspace, variant: str, doc_ids: Iterable[str]) -> list[tuple[str, str]]:
-    """(id, version) of those of the documents that are sealed, in order of id."""
+    """(id, version) of those of the documents that are sealed and at hand, in order of id."""
     wanted = set(doc_ids)
-    return [pair for pair in sealed(workspace, variant).documents if pair[0] in wanted]
+    return [pair for pair in at_hand(workspace, variant) if pair[0] in wanted]
+
+
+def at_hand(workspace: Workspace, variant: str) -> list[tuple[str, str]]:
+    """(id, version) of the sealed documents that the store still holds in that version, in order of id.
+
+    It holds others while a refresh withholds what it made, and after a backfill that no refresh has followed yet.
+    """
+    catalogue = _store(workspace, variant).catalogue()
+    pairs = sealed(workspace, variant).documents
+    return [(d, v) for d, v in pairs if (entry := catalogue.get(d)) is not None and entry.version == v]
 
 
 def loaded(workspace: Workspace, variant: str, of_versions: Iterable[tuple[str, str]]) -> Iterator[Document]:
@@ -299,9 +315,10 @@ def _sample(workspace: Workspace, variant: str) -> _Sample:
     """Nothing where nothing of the variant is sealed."""
     if not workspace.has_corpus(variant):
         return _Sample((), 0)
-    documents = sealed(workspace, variant).documents
+    documents = at_hand(workspace, variant)
     chosen = drawn(doc_id for doc_id, _ in documents)
-    return _Sample(tuple(pair for pair in documents if pair[0] in chosen), len(documents))
+    n_documents = len(sealed(workspace, variant).documents)
+    return _Sample(tuple(pair for pair in documents if pair[0] in chosen), n_documents)
 
 
 def sealed(workspace: Workspace, variant: str) -> SealedCorpus:
@@ -336,12 +353,17 @@ def _evidence(workspace: Workspace) -> dict[str, GoldEvidence]:
 
 def _track(
     workspace: Workspace, report: EvaluationReport, runs: SystemRuns, evidence: Mapping[str, GoldEvidence]
-) -> Track:
-    """What was ranked over a variant, with the documents that hold evidence or stand among the best sections."""
-    everything = sealed(workspace, report.variant).documents
+) -> Track | None:
+    """What was ranked over a variant, with the documents that hold evidence or stand among the best sections.
+
+    None where one of these is not at hand in the version that was ranked.
+    """
+    everything = {doc_id for doc_id, _ in sealed(workspace, report.variant).documents}
     anywhere = any(gold.doc_id is None for gold in evidence.values())
-    needed = {gold.doc_id for gold in evidence.values()} | _documents_read(runs)
-    wanted = [pair for pair in everything if anywhere or pair[0] in needed]
+    needed = {gold.doc_id for gold in evidence.values() if gold.doc_id} | _documents_read(runs)
+    wanted = versions(workspace, report.variant, everything if anywhere else needed & everything)
+    if len(wanted) < len(everything if anywhere else needed & everything):
+        return None
     documents = {document.doc_id: document for document in loaded(workspace, report.variant, wanted)}
     return Track(documents, runs.sections, restructurer_of(report.restructuring))
 
