@@ -275,8 +275,8 @@ def at_hand(workspace: Workspace, variant: str) -> list[tuple[str, str]]:
 
     It holds others while a refresh withholds what it made, and after a backfill that no refresh has followed yet.
     """
+    pairs = sealed(workspace, variant).documents  # raises before a store is made
     catalogue = _store(workspace, variant).catalogue()
-    pairs = sealed(workspace, variant).documents
     return [(d, v) for d, v in pairs if (entry := catalogue.get(d)) is not None and entry.version == v]
 
 
