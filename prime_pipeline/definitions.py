@@ -8,12 +8,14 @@ from prime_pipeline.defs.automation import (
     nightly_refresh,
     refresh,
     refresh_after_backfill,
+    reproduce,
 )
 from prime_pipeline.defs.checks import CHECKS
 from prime_pipeline.defs.corpus_assets import corpus_scan, raw_corpus, raw_documents
 from prime_pipeline.defs.evaluation_asset import retrieval_runs
+from prime_pipeline.defs.experiment_assets import experiment, experiment_cells, experiment_report
 from prime_pipeline.defs.index_assets import index_assets
-from prime_pipeline.defs.report_assets import generated_answers_asset, report, studies
+from prime_pipeline.defs.report_assets import generated_answers_asset, report, study_assets
 from prime_pipeline.defs.resources import WorkspaceResource
 from prime_pipeline.defs.restructuring_assets import (
     restructured_corpus,
@@ -33,13 +35,16 @@ defs = dg.Definitions(
         *index_assets("offline", raw_corpus.key),
         *index_assets("full", restructured_corpus.key),
         retrieval_runs,
-        *studies,
+        *study_assets,
         generated_answers_asset,
         report,
         warehouse,
+        experiment_cells,
+        experiment,
+        experiment_report,
     ],
     asset_checks=CHECKS,
-    jobs=[refresh, answer],
+    jobs=[refresh, answer, reproduce],
     schedules=[nightly_refresh],
     sensors=[corpus_changes, refresh_after_backfill],
     resources={"workspace": WorkspaceResource()},

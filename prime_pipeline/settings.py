@@ -27,6 +27,7 @@ from pydantic_settings.sources import InitSettingsSource
 
 from prime_pipeline.corpus.bright import BRIGHT, bright_location
 from prime_pipeline.corpus.source import INSTALLED
+from prime_pipeline.datasets.locations import KNOWN_ITEMS
 from prime_pipeline.errors import CorpusNotSet, SettingsError
 from prime_pipeline.evaluation.answering import AnswerOptions
 from prime_pipeline.indexes.lexical import LexicalSource
@@ -284,7 +285,8 @@ class Settings(BaseSettings):
     )
     queries: str | None = Field(
         default=None,
-        description="Queries and judgements that a refresh evaluates: BEIR folder, QASPER file, JSONL, installed:.",
+        description="Queries and judgements that a refresh evaluates: BEIR folder, QASPER file, bright:<folder>#<task>, "
+        "JSONL, CSV or TSV, installed:, or known-items: for queries made from the corpus itself.",
     )
     mode: Mode = Field(
         default="offline",
@@ -552,11 +554,11 @@ def _read_file(path: Path) -> dict[str, Any]:
 
 
 def _absolute_location(location: str, folder: Path) -> str:
-    """A path made absolute, that of ``bright:`` too; ``installed:`` as it is. ValueError if it can be no path."""
+    """A path made absolute, that of ``bright:`` too; ``installed:`` and ``known-items:`` as they are. ValueError if it can be no path."""
     if location.startswith(BRIGHT):
         found = bright_location(location)
         return str(replace(found, folder=_absolute_path(found.folder, folder)))
-    return location if location == INSTALLED else _absolute_path(location, folder)
+    return location if location in {INSTALLED, KNOWN_ITEMS} else _absolute_path(location, folder)
 
 
 def _absolute_path(location: str, folder: Path) -> str:

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from prime_pipeline.corpus.scan import ScanReport
+from prime_pipeline.datasets.known_items import known_item_queries
+from prime_pipeline.datasets.locations import KNOWN_ITEMS
 from prime_pipeline.datasets.queries import QuerySet, load_query_set
 from prime_pipeline.errors import DocumentNotRestructured, IndexCorrupt, MethodChanged, StoreUnavailable
 from prime_pipeline.indexes.builds import VARIANTS, BuildPlan, Builds, read_manifest
@@ -121,10 +123,14 @@ class Workspace:
         """The configured queries; None where there are none.
 
         Raises:
-            EvaluationError: They cannot be read.
+            EvaluationError: They cannot be read, or none can be made.
+            EmptyCorpus: They are to be made from a corpus that is not sealed yet.
         """
         if not self.settings.queries:
             return None
+        if self.settings.queries == KNOWN_ITEMS:
+            documents = list(self.store.load_all(read_seal(self.home.seal("raw")).documents))
+            return known_item_queries(documents).query_set
         return load_query_set(self.settings.queries, frozenset(self.store.catalogue()))
 
     @property

@@ -12,6 +12,7 @@ from prime_pipeline.definitions import defs
 from prime_pipeline.defs.automation import corpus_changes, nightly_refresh, refresh_after_backfill
 from prime_pipeline.defs.instance import INSTANCE_SETTINGS
 from prime_pipeline.errors import CorpusNotFound
+from prime_pipeline.reporting.experiment import CELLS
 from prime_pipeline.reporting.studies import STUDIES
 
 ROOT = Path(__file__).parent.parent
@@ -59,6 +60,8 @@ def test_the_graph_is_the_documented_one() -> None:
         "generated_answers": PUBLISHED | {"retrieval_runs"},
         "report": PUBLISHED | set(STUDIES) | {"generated_answers"},
         "warehouse": PUBLISHED | set(STUDIES) | {"retrieval_runs", "restructuring"},
+        **dict.fromkeys(("experiment_cells", "experiment"), PUBLISHED),
+        "experiment_report": {"experiment_cells", "experiment"} | set(STUDIES),
     }
 
 
@@ -68,13 +71,26 @@ def test_the_refresh_job_leaves_partitions_to_the_scan() -> None:
     assert not {"raw_documents", "restructured_documents"} & {node.name for node in job.nodes}
 
 
+def made_by(job: str) -> set[str]:
+    layer = defs.resolve_job_def(job).asset_layer
+    return {key.to_user_string() for key in layer.executable_asset_keys}
+
+
 def test_only_a_job_of_its_own_generates_answers() -> None:
-    made = {
-        name: {key.to_user_string() for key in defs.resolve_job_def(name).asset_layer.executable_asset_keys}
-        for name in ("refresh", "answer")
-    }
-    assert "generated_answers" not in made["refresh"]
-    assert made["answer"] == {"generated_answers", "report"}
+    assert "generated_answers" not in made_by("refresh")
+    assert made_by("answer") == {"generated_answers", "report"}
+
+
+def test_only_a_job_of_its_own_reproduces_the_experiment() -> None:
+    assert made_by("reproduce") == {"experiment", "experiment_report"}
+    assert not {"experiment_cells", "experiment", "experiment_report"} & made_by("refresh")
+    assert defs.resolve_job_def("reproduce").partitions_def is None
+
+
+def test_the_cells_of_the_experiment_are_static_partitions() -> None:
+    (cells,) = [spec for spec in SPECS if spec.key == dg.AssetKey("experiment_cells")]
+    assert isinstance(cells.partitions_def, dg.StaticPartitionsDefinition)
+    assert cells.partitions_def.get_partition_keys() == [key.name for key in CELLS]
 
 
 def test_nothing_starts_by_itself() -> None:

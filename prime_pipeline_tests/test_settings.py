@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from prime_pipeline.corpus.source import INSTALLED
+from prime_pipeline.datasets.locations import KNOWN_ITEMS
 from prime_pipeline.errors import CorpusNotSet, HomeNotWritable, SettingsError
 from prime_pipeline.indexes.vectors import VectorOptions
 from prime_pipeline.metadata.options import MetadataOptions
@@ -122,6 +123,16 @@ def test_installed_is_no_path(home: Path) -> None:
     write(home, f'corpus = "{INSTALLED}"')
     settings = load_settings({"queries": INSTALLED})
     assert settings.corpus == settings.queries == INSTALLED
+
+
+def test_known_items_are_no_path_and_remembered(home: Path) -> None:
+    remember(load_settings({"queries": KNOWN_ITEMS}))
+    assert (home / "prime.toml").read_text() == 'queries = "known-items:"\n'
+    assert load_settings().queries == KNOWN_ITEMS == "known-items:"
+
+
+def test_a_file_of_nearly_that_name_is_a_path(here: Path) -> None:
+    assert load_settings({"queries": "known-items"}).queries == str(here / "known-items")
 
 
 def test_a_bright_task_keeps_its_scheme_and_its_folder_becomes_absolute(

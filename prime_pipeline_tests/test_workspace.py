@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,15 @@ import pytest
 import prime_pipeline
 from prime_pipeline.corpus.opening import open_corpus
 from prime_pipeline.corpus.scan import scan
-from prime_pipeline.errors import EmptyCorpus, IndexCorrupt, IndexModelMismatch, IndexNotFound
+from prime_pipeline.datasets.known_items import known_item_queries
+from prime_pipeline.datasets.locations import KNOWN_ITEMS
+from prime_pipeline.errors import (
+    EmptyCorpus,
+    EvaluationError,
+    IndexCorrupt,
+    IndexModelMismatch,
+    IndexNotFound,
+)
 from prime_pipeline.settings import load_settings
 from prime_pipeline.storage.seal import seal_corpus
 from prime_pipeline.workspace import Workspace, open_retriever
@@ -133,6 +142,70 @@ def test_a_live_build_that_is_not_whole_is_called_damaged(corpus: Path) -> None:
     refresh(workspace)
     workspace.retriever().close()
     workspace.close()
+
+
+# --- queries made from the corpus ---------------------------------------------------------------------------------
+
+STARS = "# Stars\n\n## Spectral classes\n\nAstronomers sort distant stars by colour, luminosity, spectrum and age.\n"
+ROCKS = "# Rocks\n\n## Volcanic glass\n\nObsidian forms where silica lava cools quickly without growing crystals.\n"
+
+
+@pytest.fixture
+def known_items(corpus: Path) -> Iterator[Callable[[], Workspace]]:
+    """Opens workspaces whose queries are made from the corpus, each as a new process would."""
+    opened: list[Workspace] = []
+
+    def open_one() -> Workspace:
+        settings = load_settings({"corpus": str(corpus), "queries": KNOWN_ITEMS})
+        opened.append(Workspace(settings, embedder=HashingEmbedder()))
+        return opened[-1]
+
+    yield open_one
+    for workspace in opened:
+        workspace.close()
+
+
+def asked_about(workspace: Workspace) -> set[str]:
+    queries = workspace.query_set
+    assert queries is not None
+    assert queries.known_item
+    return set(queries.relevant_documents)
+
+
+def test_known_items_are_made_from_the_sealed_corpus(
+    corpus: Path, known_items: Callable[[], Workspace]
+) -> None:
+    (corpus / "stars.md").write_text(STARS)
+    workspace = known_items()
+    refresh(workspace)
+    documents = list(workspace.store.load_all(workspace.plan("offline").corpus.documents))
+    assert [document.doc_id for document in documents] == ["bread.md", "car.md", "stars.md"]
+    assert workspace.query_set == known_item_queries(documents).query_set
+    assert {query.query_id for query in workspace.query_set.queries} == {  # the others are too short
+        "heading:stars.md",
+        "sentence:stars.md",
+    }
+
+
+def test_known_items_know_nothing_of_a_document_that_is_not_sealed(
+    corpus: Path, known_items: Callable[[], Workspace]
+) -> None:
+    (corpus / "stars.md").write_text(STARS)
+    refresh(known_items())
+    (corpus / "rocks.md").write_text(ROCKS)
+    workspace = known_items()
+    scan(open_corpus(str(corpus)), workspace.store)
+    assert asked_about(workspace) == {"stars.md"}
+    refresh(workspace)
+    assert asked_about(known_items()) == {"rocks.md", "stars.md"}
+
+
+def test_known_items_need_a_sealed_corpus_that_yields_some(known_items: Callable[[], Workspace]) -> None:
+    with pytest.raises(EmptyCorpus):
+        _ = known_items().query_set
+    refresh(known_items())
+    with pytest.raises(EvaluationError, match="give a query set instead"):
+        _ = known_items().query_set
 
 
 def test_no_scan_before_the_first() -> None:

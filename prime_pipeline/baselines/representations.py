@@ -43,7 +43,8 @@ CONTROLS: Final[tuple[Control, ...]] = get_args(Control)
 CHUNK_TOKENS: Final = 256
 SUMMARY_TOKENS: Final = 64
 """Tokens of the summary that is put in front of a chunk; the chunk is that much shorter, so that both are read."""
-_LITERAL: Final = MetadataOptions(reading="paper_literal")
+LITERAL: Final = MetadataOptions(reading="paper_literal")
+"""The metadata of the paper."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ class Corpus:
     @cached_property
     def literal(self) -> SynthesisResult:
         """Metadata of the raw text as the paper has it."""
-        return synthesise(self.raw, _LITERAL, self.tokenizer)
+        return synthesise(self.raw, LITERAL, self.tokenizer)
 
     @cached_property
     def chunks(self) -> tuple[Unit, ...]:
@@ -124,11 +125,13 @@ class Recipe:
         text: What is searched and scored beside its vectors; ``restructured`` ones need restructured text.
         units: Gives its units, documents in order of id.
         about: One sentence for people.
+        is_configured: Whether its units depend on the options of our own metadata.
     """
 
     text: Text
     units: Callable[[Corpus], Iterable[Unit]]
     about: str
+    is_configured: bool = False
 
 
 def units(name: str, corpus: Corpus) -> list[Unit]:
@@ -161,7 +164,7 @@ def _prime_full_text(corpus: Corpus) -> Iterator[Unit]:
 
 def _prime_full(corpus: Corpus) -> Iterator[Unit]:
     documents = (document.restructured for document in corpus.restructured)
-    return _of_metadata(synthesise(documents, _LITERAL, corpus.tokenizer).metadata)
+    return _of_metadata(synthesise(documents, LITERAL, corpus.tokenizer).metadata)
 
 
 def _default(corpus: Corpus) -> Iterator[Unit]:
@@ -174,34 +177,44 @@ def _default(corpus: Corpus) -> Iterator[Unit]:
 def _identity(corpus: Corpus) -> Iterator[Unit]:
     """The full mode's way with text that was rewritten as it was: whatever it gains comes from the way."""
     documents = (_rewritten(document, lambda section: section.body).restructured for document in corpus.raw)
-    return _of_metadata(synthesise(documents, _LITERAL, corpus.tokenizer).metadata)
+    return _of_metadata(synthesise(documents, LITERAL, corpus.tokenizer).metadata)
+
+
+def shuffled(documents: Sequence[Document]) -> list[Document]:
+    """The documents with each section rewritten as another one was: of equal length over all, and about something else.
+
+    The only section of a corpus keeps its own.
+    """
+    bodies = {
+        (d.doc_id, s.ordinal): s.body if s.rewritten is None else s.rewritten
+        for d in documents
+        for s in d.content_sections
+    }
+    drawn = sorted(bodies, key=lambda place: (_draw(*place), place))
+    others = dict(zip(drawn, drawn[1:] + drawn[:1], strict=True))  # one cycle: no section keeps its own
+    return [
+        _rewritten(d, lambda section, d=d: bodies[others[d.doc_id, section.ordinal]])  # type: ignore[misc]
+        for d in documents
+    ]
 
 
 def _shuffled(corpus: Corpus) -> Iterator[Unit]:
-    """Each section rewritten as another one of the corpus was: of equal length over all, and about something else."""
-    places = [(d.doc_id, s.ordinal) for d in corpus.restructured for s in d.content_sections]
-    bodies = {
-        (d.doc_id, s.ordinal): s.body if s.rewritten is None else s.rewritten
-        for d in corpus.restructured
-        for s in d.content_sections
-    }
-    drawn = sorted(places, key=lambda place: (_draw(*place), place))
-    others = dict(zip(drawn, drawn[1:] + drawn[:1], strict=True))  # one cycle: no section keeps its own
-    documents = [
-        _rewritten(d, lambda section, d=d: bodies[others[d.doc_id, section.ordinal]])  # type: ignore[misc]
-        for d in corpus.restructured
-    ]
-    return _of_metadata(synthesise((d.restructured for d in documents), _LITERAL, corpus.tokenizer).metadata)
+    documents = (document.restructured for document in shuffled(corpus.restructured))
+    return _of_metadata(synthesise(documents, LITERAL, corpus.tokenizer).metadata)
 
 
 def _random_terms(corpus: Corpus) -> Iterator[Unit]:
     """Metadata as the paper has it, with as many terms drawn from the corpus's words in place of the best ones."""
     words = sorted(filter(is_candidate, corpus.literal.document_frequencies))
+    titles = {document.doc_id: document.title for document in corpus.raw}
     for item in corpus.literal.metadata:
         terms = [term for term, _ in item.terms]
         chosen = Random(item.doc_id).sample(words, min(len(terms), len(words)))  # noqa: S311  nothing secret
-        text = item.text.replace(" ".join(terms), " ".join(chosen), 1) if terms else item.text
-        yield Unit(item.doc_id, text)
+        behind = len(titles[item.doc_id])  # a title may hold the very words
+        yield Unit(
+            item.doc_id,
+            item.text[:behind] + item.text[behind:].replace(" ".join(terms), " ".join(chosen), 1),
+        )
 
 
 def _rewritten(document: Document, body: Callable[[Section], str]) -> Document:
@@ -221,7 +234,7 @@ RECIPES: Final[Mapping[str, Recipe]] = {
     "chunk-256": Recipe("raw", lambda c: c.chunks, "Windows of 256 tokens."),
     "structure-chunks": Recipe("raw", lambda c: c.sections, "Sections, heading and text."),
     "summary-augmented": Recipe(
-        "raw", Corpus.summarised_chunks, "Windows behind a summary of their document."
+        "raw", Corpus.summarised_chunks, "Windows behind a summary of their document.", is_configured=True
     ),
     "raptor-lite": Recipe(
         "raw", lambda c: (*c.sections, *c.chunks), "Sections and windows, without summaries."
@@ -235,7 +248,9 @@ RECIPES: Final[Mapping[str, Recipe]] = {
         "One vector of the restructured text.",
     ),
     "prime-full": Recipe("restructured", _prime_full, "Title, terms and headings of the restructured text."),
-    "default": Recipe("raw", _default, "Our metadata: title, lead, terms, distinctive headings."),
+    "default": Recipe(
+        "raw", _default, "Our metadata: title, lead, terms, distinctive headings.", is_configured=True
+    ),
     "control-identity": Recipe("raw", _identity, "PRIME full of text that was not rewritten."),
     "control-shuffled": Recipe("restructured", _shuffled, "PRIME full of sections rewritten as others were."),
     "control-random-terms": Recipe("raw", _random_terms, "PRIME offline with terms drawn at random."),

@@ -14,7 +14,14 @@ from typing import Any
 
 import typer
 
-from prime_pipeline.cli import measuring, operating, restructuring  # noqa: F401  each adds its commands, in this order
+# Each adds its commands to the app, in the order of the help.
+# isort: off
+from prime_pipeline.cli import operating  # noqa: F401
+from prime_pipeline.cli import restructuring  # noqa: F401
+from prime_pipeline.cli import measuring  # noqa: F401
+from prime_pipeline.cli import reproducing  # noqa: F401
+
+# isort: on
 from prime_pipeline.cli.doorway import EXIT_INTERRUPTED, app, print_json
 
 __all__ = ["app", "main"]

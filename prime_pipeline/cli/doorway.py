@@ -14,6 +14,7 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from prime_pipeline.defs.runs import RefreshSummary
     from prime_pipeline.workspace import Workspace
 
 EXIT_FAILED = 1
@@ -93,6 +94,25 @@ def opened_workspace(
             yield workspace
         finally:
             workspace.close()
+
+
+def refreshed(workspace: Workspace, *, allow_removals: bool, republish: bool) -> RefreshSummary:
+    """Run a refresh; what the home is for is remembered in it first."""
+    from prime_pipeline.corpus.opening import open_corpus
+    from prime_pipeline.datasets.locations import KNOWN_ITEMS
+    from prime_pipeline.datasets.queries import load_query_set
+    from prime_pipeline.definitions import defs
+    from prime_pipeline.defs.runs import run_refresh
+    from prime_pipeline.settings import remember
+
+    # Both raise before anything is written, and before a mistyped name is remembered.
+    open_corpus(workspace.settings.corpus_location)
+    if workspace.settings.queries and workspace.settings.queries != KNOWN_ITEMS:
+        load_query_set(workspace.settings.queries)
+    workspace.home.prepare()
+    # Before the run, so that one that is interrupted goes on with a plain `prime refresh`.
+    remember(workspace.settings)
+    return run_refresh(defs, workspace, allow_removals=allow_removals, republish=republish)
 
 
 def print_json(value: Mapping[str, Any]) -> None:

@@ -20,6 +20,7 @@ from prime_pipeline.cli.doorway import (
     opened,
     opened_workspace,
     print_json,
+    refreshed,
     reporting,
 )
 
@@ -71,7 +72,7 @@ def demo(
                 "The documentation of the Python packages installed here, indexed through Dagster\n"
             )
         with opened_workspace(settings, console, show_progress=not as_json) as workspace:
-            summary = _refresh(workspace, allow_removals=True, republish=True)
+            summary = refreshed(workspace, allow_removals=True, republish=True)
             with workspace.retriever() as retriever:
                 hits = retriever.search(DEMO_QUESTION, top_k=3)
         ui_command = f"prime ui --home {from_here(workspace.home.root)}"
@@ -106,7 +107,7 @@ def refresh(
 
         options = {"home": home, "corpus": corpus, "queries": queries, "mode": mode, "profile": profile}
         with opened_workspace(options, console, show_progress=not as_json) as workspace:
-            summary = _refresh(workspace, allow_removals=allow_removals, republish=republish)
+            summary = refreshed(workspace, allow_removals=allow_removals, republish=republish)
         if as_json:
             print_json(_summary_fields(summary))
         else:
@@ -256,24 +257,6 @@ def gc(
             print_json({"builds": removed_builds, "files": n_files})
         else:
             console.print(f"Removed {len(removed_builds)} builds and {n_files} leftover files.")
-
-
-def _refresh(workspace: Workspace, *, allow_removals: bool, republish: bool) -> RefreshSummary:
-    from prime_pipeline.corpus.opening import open_corpus
-    from prime_pipeline.datasets.queries import load_query_set
-    from prime_pipeline.definitions import defs
-    from prime_pipeline.defs.runs import run_refresh
-    from prime_pipeline.settings import remember
-
-    # Both raise before anything is written, and before a mistyped name is remembered.
-    open_corpus(workspace.settings.corpus_location)
-    if workspace.settings.queries:
-        load_query_set(workspace.settings.queries)
-    workspace.home.prepare()
-    remember(
-        workspace.settings
-    )  # before the run, so that one that is interrupted goes on with a plain `prime refresh`
-    return run_refresh(defs, workspace, allow_removals=allow_removals, republish=republish)
 
 
 def _summary_fields(summary: RefreshSummary) -> dict[str, Any]:

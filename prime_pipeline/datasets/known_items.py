@@ -23,6 +23,8 @@ from prime_pipeline.text.references import without_references
 from prime_pipeline.text.sentences import sentences
 from prime_pipeline.text.words import term_words
 
+N_KNOWN_ITEMS: Final = 200
+
 Kind = Literal["heading", "sentence"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 MAX_WORDS: Final = 8
@@ -51,7 +53,7 @@ class KnownItems:
 
 def known_item_queries(
     documents: Sequence[Document],
-    n: int = 200,
+    n: int = N_KNOWN_ITEMS,
     *,
     kinds: Sequence[Kind] = KINDS,
     name: str = "known-items",

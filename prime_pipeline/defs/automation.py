@@ -6,6 +6,7 @@ import dagster as dg
 
 from prime_pipeline.corpus.watch import corpus_state
 from prime_pipeline.defs.corpus_assets import raw_documents
+from prime_pipeline.defs.experiment_assets import experiment, experiment_cells, experiment_report
 from prime_pipeline.defs.liveness import refresh_is_live
 from prime_pipeline.defs.report_assets import generated_answers_asset, report
 from prime_pipeline.defs.restructuring_assets import restructured_documents
@@ -14,7 +15,8 @@ from prime_pipeline.settings import load_settings
 refresh = dg.define_asset_job(
     "refresh",
     selection=dg.AssetSelection.all()
-    - dg.AssetSelection.assets(raw_documents, restructured_documents, generated_answers_asset),
+    - dg.AssetSelection.assets(raw_documents, restructured_documents, generated_answers_asset)
+    - dg.AssetSelection.assets(experiment_cells, experiment, experiment_report),
     description="Scan the corpus, restructure in full mode, bring metadata and indexes up to date, publish, evaluate, report. "
     "Cheap when nothing changed.",
 )
@@ -23,6 +25,12 @@ answer = dg.define_asset_job(
     "answer",
     selection=dg.AssetSelection.assets(generated_answers_asset, report),
     description="Have the language model answer the questions that have reference answers, and report. This spends money.",
+)
+
+reproduce = dg.define_asset_job(
+    "reproduce",
+    selection=dg.AssetSelection.assets(experiment, experiment_report),
+    description="Every representation under every pipeline over what is published, and the report: see prime reproduce.",
 )
 
 

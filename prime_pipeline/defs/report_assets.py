@@ -50,7 +50,7 @@ def study_asset(name: str) -> dg.AssetsDefinition:
     return study
 
 
-studies = [study_asset(name) for name in STUDIES]
+study_assets = [study_asset(name) for name in STUDIES]
 
 
 @dg.asset(
@@ -76,7 +76,7 @@ def generated_answers_asset(workspace: dg.ResourceParam[Workspace]) -> dg.Materi
 
 @dg.asset(
     group_name=_GROUP,
-    deps=[*_PUBLISHED, *studies, generated_answers_asset],
+    deps=[*_PUBLISHED, *study_assets, generated_answers_asset],
     kinds={"html"},
     owners=_OWNERS,
     code_version="1",

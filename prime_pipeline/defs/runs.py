@@ -81,12 +81,44 @@ def run_refresh(
             **{name: {"config": {"republish": republish}} for name in published},
         },
     }
+    result = _executed(definitions, workspace, "refresh", config)
+    scan = workspace.last_scan
+    if scan is None:
+        raise RuntimeError("the refresh job ended well without a scan")
+    return RefreshSummary(
+        run_id=result.run_id,
+        scan=scan,
+        steps=_steps(result),
+        failed_checks=tuple(
+            sorted(e.check_name for e in result.get_asset_check_evaluations() if not e.passed)
+        ),
+        evaluations=tuple(workspace.evaluations()),
+    )
+
+
+def run_experiment(definitions: dg.Definitions, workspace: Workspace) -> Mapping[str, Mapping[str, Any]]:
+    """Run the job that reproduces the paper's experiment in this process, over what its home publishes.
+
+    Returns:
+        Numbers and short texts of each asset's event, by asset.
+
+    Raises:
+        PrimeError: A step failed; cells that were finished are kept.
+        KeyboardInterrupt: Somebody interrupted it, likewise.
+    """
+    config = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+    return _steps(_executed(definitions, workspace, "reproduce", config))
+
+
+def _executed(
+    definitions: dg.Definitions, workspace: Workspace, job: str, config: Mapping[str, Any]
+) -> dg.ExecuteInProcessResult:
     try:
         with open_instance(workspace.home) as instance:
             refresh_is_live(instance)  # ends what a killed process left open
             if workspace.settings.mode == "full" and (holder := pool_holder(instance, POOL)):
                 workspace.progress(f"waiting for run {holder[:8]}", 0, None)
-            result = definitions.resolve_job_def("refresh").execute_in_process(
+            return definitions.resolve_job_def(job).execute_in_process(
                 run_config=config,
                 instance=instance,
                 resources={"workspace": workspace},
@@ -96,22 +128,11 @@ def run_refresh(
         raise DagsterStorageUnusable(workspace.home.dagster, error) from error
     except DagsterExecutionInterruptedError:
         raise KeyboardInterrupt from None
-    scan = workspace.last_scan
-    if scan is None:
-        raise RuntimeError("the refresh job ended well without a scan")
-    return RefreshSummary(
-        run_id=result.run_id,
-        scan=scan,
-        steps={
-            _name(event): _plain(event)
-            for event in result.get_asset_materialization_events()
-            if not event.partition
-        },
-        failed_checks=tuple(
-            sorted(e.check_name for e in result.get_asset_check_evaluations() if not e.passed)
-        ),
-        evaluations=tuple(workspace.evaluations()),
-    )
+
+
+def _steps(result: dg.ExecuteInProcessResult) -> dict[str, Mapping[str, Any]]:
+    events = result.get_asset_materialization_events()
+    return {_name(event): _plain(event) for event in events if not event.partition}
 
 
 def _name(event: dg.DagsterEvent) -> str:

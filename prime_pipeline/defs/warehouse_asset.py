@@ -4,7 +4,7 @@ import dagster as dg
 
 from prime_pipeline.defs.evaluation_asset import retrieval_runs
 from prime_pipeline.defs.index_assets import published_index_key
-from prime_pipeline.defs.report_assets import studies
+from prime_pipeline.defs.report_assets import study_assets
 from prime_pipeline.defs.restructuring_assets import restructuring
 from prime_pipeline.indexes.builds import VARIANTS
 from prime_pipeline.refresh.warehouse import DOCUMENTS, refresh_warehouse
@@ -16,7 +16,7 @@ _PUBLISHED = [published_index_key(variant) for variant in VARIANTS]
 
 @dg.asset(
     group_name="reports",
-    deps=[*_PUBLISHED, retrieval_runs, restructuring, *studies],
+    deps=[*_PUBLISHED, retrieval_runs, restructuring, *study_assets],
     kinds={"duckdb"},
     owners=["team:search"],
     code_version="3",

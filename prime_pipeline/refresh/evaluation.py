@@ -108,7 +108,7 @@ def evaluate_build(
     if before is not None and before.fingerprint == wanted and read_runs(home.rankings(variant), wanted):
         return before
     rankings = {
-        system: _fair(run_system(system, retriever, query_set.queries, literal_vectors, progress), query_set)
+        system: fair(run_system(system, retriever, query_set.queries, literal_vectors, progress), query_set)
         for system in systems
     }
     runs = SystemRuns(
@@ -145,7 +145,7 @@ def _fingerprint(retriever: Retriever, query_set: QuerySet, systems: Sequence[Sy
     )
 
 
-def _fair(rankings: Mapping[str, Rankings], query_set: QuerySet) -> dict[str, Rankings]:
+def fair(rankings: Mapping[str, Rankings], query_set: QuerySet) -> dict[str, Rankings]:
     """The rankings by query without the documents that the query excludes, and without their sections."""
     return {
         query_id: _without(found, query_set.excluded.get(query_id, frozenset()))

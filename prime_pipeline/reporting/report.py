@@ -91,16 +91,16 @@ def home_report(
 
 def publish_report(workspace: Workspace) -> PublishedReport:
     """Write the report into the home, unless the one that is there says the same."""
-    return write_if_changed(workspace, home_report(workspace))
+    return write_if_changed(workspace, home_report(workspace), workspace.home.reports)
 
 
-def write_if_changed(workspace: Workspace, content: ReportContent) -> PublishedReport:
-    """Write a report into the home, unless the one that is there says the same."""
-    files = report_files(workspace.home.reports)
+def write_if_changed(workspace: Workspace, content: ReportContent, folder: Path) -> PublishedReport:
+    """Write a report into a folder of the home, unless the one that is there says the same."""
+    files = report_files(folder)
     with workspace.home.lock("report"):
         if _is_written(files, content):
             return PublishedReport(content, files, changed=False)
-        return PublishedReport(content, write_report(workspace.home.reports, content), changed=True)
+        return PublishedReport(content, write_report(folder, content), changed=True)
 
 
 def write_comparison(other: Path, content: ReportContent, target: Path) -> None:

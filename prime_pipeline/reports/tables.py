@@ -302,7 +302,7 @@ def _break_even(content: ReportContent) -> str:
 
 def system_label(comparison: Comparison, side: str) -> str:
     """One side of a comparison; only text that was restructured bears the restructurer's name."""
-    is_restructured = side in {"sr-full-text", "prime-full"}
+    is_restructured = side in {"sr-full-text", "prime-full", "control-shuffled"}
     return wording.representation_label(side, comparison.restructurer if is_restructured else "")
 
 

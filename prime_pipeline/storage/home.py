@@ -126,6 +126,11 @@ class Home:
         return self.root / "reports"
 
     @property
+    def experiment_report(self) -> Path:
+        """The report on the paper's experiment over what is published, likewise."""
+        return self.reports / "experiment"
+
+    @property
     def diffs(self) -> Path:
         """A page per restructured document: raw beside restructured text, with verdicts."""
         return self.root / "reports" / "restructured"

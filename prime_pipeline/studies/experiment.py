@@ -19,11 +19,12 @@ from prime_pipeline.evaluation.families import Family
 from prime_pipeline.evaluation.measures import CONVENTIONS, evaluate
 from prime_pipeline.evaluation.statistics import PerQuery, mean_intervals, paired_differences
 from prime_pipeline.progress import Progress, silent
-from prime_pipeline.refresh.evaluation import MEASURES
+from prime_pipeline.refresh.evaluation import MEASURES, fair
 from prime_pipeline.reports.content import Cell, Comparison, SystemCost
-from prime_pipeline.retrieval.options import RetrievalOptions
+from prime_pipeline.retrieval.options import Arm, RetrievalOptions
 from prime_pipeline.retrieval.retriever import Rankings, Retriever, by_rank
 from prime_pipeline.studies.findings import Findings, difference, few_clusters_note, measured, part
+from prime_pipeline.studies.retrieval import resampling_convention
 
 Pipeline = Literal["dense", "hybrid", "hybrid-sections", "hybrid+rerank"]
 PIPELINES: Final[tuple[Pipeline, ...]] = get_args(Pipeline)
@@ -36,7 +37,15 @@ CONTROLS: Final = (
     ("control-shuffled", "prime-full"),
 )
 """Each control with the representation that it must not equal, but for the first, which must."""
-_TYPED: Final = "hybrid+rerank"
+RERANKED: Final = "hybrid+rerank"
+"""The pipeline with section scoring; its cells are broken down by type of question, too."""
+_ARMS: Final[Mapping[Pipeline, tuple[Arm, ...]]] = {
+    "dense": ("metadata_vector",),
+    "hybrid": ("document_bm25", "metadata_vector"),
+    "hybrid-sections": ("document_bm25", "section_bm25", "metadata_vector"),
+    "hybrid+rerank": ("document_bm25", "metadata_vector"),
+}
+_UNUSED: Final = RetrievalOptions()
 _FLOAT_BYTES: Final = 4
 
 CellName = tuple[str, str]
@@ -44,18 +53,17 @@ CellName = tuple[str, str]
 
 
 def pipeline_options(pipeline: Pipeline, options: RetrievalOptions) -> RetrievalOptions:
-    """How a pipeline retrieves, given the configured options.
+    """How a pipeline retrieves, given the configured options; those that change nothing there are at their defaults.
 
     ``dense`` is vectors alone; ``hybrid`` fuses them with BM25 over documents, as the paper does; ``hybrid-sections`` with
     BM25 over sections, too; ``hybrid+rerank`` is ``hybrid`` with section scoring.
     """
-    if pipeline == "dense":
-        return replace(options, arms=("metadata_vector",), scorer="none")
-    if pipeline == "hybrid":
-        return replace(options, arms=("document_bm25", "metadata_vector"), scorer="none")
-    if pipeline == "hybrid-sections":
-        return replace(options, arms=("document_bm25", "section_bm25", "metadata_vector"), scorer="none")
-    return replace(options, arms=("document_bm25", "metadata_vector"))
+    arms = _ARMS[pipeline]
+    if pipeline == RERANKED:
+        cut = options if options.scorer == "late_interaction" else _UNUSED
+        return replace(options, arms=arms, top_k=_UNUSED.top_k, windows_per_section=cut.windows_per_section)
+    rrf_k = options.rrf_k if len(arms) > 1 else _UNUSED.rrf_k
+    return RetrievalOptions(arms, options.arm_depth, rrf_k, scorer="none")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +97,7 @@ class CellPlace:
             measure="",
             result=None,
             restructurer=self.restructurer,
-            reranker=self.reranker if self.pipeline.endswith("rerank") else "",
+            reranker=self.reranker if self.pipeline == RERANKED else "",
         )
 
 
@@ -100,7 +108,7 @@ def cell_findings(
     query_set: QuerySet,
     progress: Progress = silent,
 ) -> Findings:
-    """Rank all queries by one representation under one pipeline, and measure.
+    """Rank all queries by one representation under one pipeline, and measure; what a query excludes leaves its ranking.
 
     Args:
         place: Which cell.
@@ -116,7 +124,8 @@ def cell_findings(
         rankings[query.query_id] = retriever.rank(query.text, options, embedded.vectors)
         progress(f"{place.representation}, {place.pipeline}", position, len(query_set.queries))
     query_ms = 1000 * (time.monotonic() - started) / len(query_set.queries)
-    run = {query_id: dict(by_rank(found.documents)) for query_id, found in rankings.items()}
+    ranked = fair(rankings, query_set)
+    run = {query_id: dict(by_rank(found.documents)) for query_id, found in ranked.items()}
     per_query = evaluate(run, query_set.qrels, MEASURES).per_query
     costs = [
         SystemCost(place.representation, embedded.amounts, restructurer=place.restructurer),
@@ -145,13 +154,14 @@ def unavailable(place: CellPlace, reason: str) -> Findings:
 
 
 def comparison_findings(
-    cells: Mapping[CellName, PerQuery], restructurer: str, query_set: QuerySet
+    cells: Mapping[CellName, PerQuery], restructurer: str, reranker: str, query_set: QuerySet
 ) -> Findings:
     """Each representation against both baselines under the same pipeline, one family; and the controls, another.
 
     Args:
         cells: Representation and pipeline to the values of :data:`COMPARED`.
         restructurer: As in a report.
+        reranker: Name of what scores sections.
         query_set: The queries.
     """
     against = [
@@ -169,11 +179,17 @@ def comparison_findings(
         if {(control, pipeline), (name, pipeline)} <= cells.keys()
     ]
     comparisons = [
-        *_compared("representations", against, cells, restructurer, query_set),
-        *_compared("controls", controls, cells, restructurer, query_set),
+        *_compared("representations", against, cells, restructurer, reranker, query_set),
+        *_compared("controls", controls, cells, restructurer, reranker, query_set),
     ]
     n_clusters = len(set((query_set.clusters or {}).values()))
-    return Findings(part(comparisons=tuple(comparisons), notes=few_clusters_note("Comparisons", n_clusters)))
+    return Findings(
+        part(
+            comparisons=tuple(comparisons),
+            conventions=(resampling_convention(query_set),),
+            notes=few_clusters_note("Comparisons", n_clusters),
+        )
+    )
 
 
 def _compared(
@@ -181,6 +197,7 @@ def _compared(
     pairs: Sequence[tuple[CellName, CellName]],
     cells: Mapping[CellName, PerQuery],
     restructurer: str,
+    reranker: str,
     query_set: QuerySet,
 ) -> Iterator[Comparison]:
     if not pairs:
@@ -205,13 +222,14 @@ def _compared(
             p_adjusted=adjusted[pair],
             minimum_detectable_effect=compared.minimum_detectable_effect,
             restructurer=restructurer if is_rewritten else "",
+            reranker=reranker if left[1] == RERANKED else "",
         )
 
 
 def _cells(place: CellPlace, per_query: Mapping[str, PerQuery], query_set: QuerySet) -> Iterator[Cell]:
     for measure, interval in mean_intervals(per_query, query_set.clusters).items():
         yield replace(place.bare, measure=measure, result=measured(interval), per_query=per_query[measure])
-    if place.pipeline != _TYPED or place.representation.startswith("control"):
+    if place.pipeline != RERANKED or place.representation.startswith("control"):
         return
     for kind in sorted(set(query_set.types.values())):
         of_kind = {q: v for q, v in per_query[COMPARED].items() if query_set.types.get(q) == kind}
@@ -220,14 +238,19 @@ def _cells(place: CellPlace, per_query: Mapping[str, PerQuery], query_set: Query
 
 
 def amounts(
-    texts: Sequence[str], tokenizer: TokenCounter, dimensions: int, build_seconds: float | None
+    texts: Sequence[str],
+    tokenizer: TokenCounter,
+    dimensions: int,
+    lexical_bytes: int,
+    build_seconds: float | None,
 ) -> dict[str, float]:
-    """What vectors of texts cost.
+    """What vectors of texts cost, and the lexical index beside them.
 
     Args:
         texts: Of the units, one vector each.
         tokenizer: Of the encoder.
         dimensions: Of a vector.
+        lexical_bytes: Size of the lexical index.
         build_seconds: What encoding all of them takes; None if that is not known.
     """
     found = embedded_tokens(texts, tokenizer)
@@ -235,6 +258,6 @@ def amounts(
         "embedded_tokens_text": found.in_texts,
         "embedded_tokens_read": found.read,
         "vectors": found.n_texts,
-        "index_bytes": found.n_texts * dimensions * _FLOAT_BYTES,
+        "index_bytes": lexical_bytes + found.n_texts * dimensions * _FLOAT_BYTES,
     }
     return counted if build_seconds is None else {**counted, "build_seconds": round(build_seconds, 1)}

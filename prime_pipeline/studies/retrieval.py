@@ -68,7 +68,7 @@ def retrieval_findings(reports: Sequence[EvaluationReport], query_set: QuerySet,
             cells=tuple(cells),
             comparisons=tuple(_comparisons(per_query, query_set, restructurers)),
             known_item=query_set.known_item,
-            conventions=(*CONVENTIONS, _resampled(query_set)),
+            conventions=(*CONVENTIONS, resampling_convention(query_set)),
             notes=few_clusters_note("Retrieval", len(set((query_set.clusters or {}).values()))),
         )
     )
@@ -149,7 +149,8 @@ def _label(name: Name, restructurers: Mapping[str, str]) -> str:
     return f"{_LABELS[system]}{made_by}"
 
 
-def _resampled(query_set: QuerySet) -> str:
+def resampling_convention(query_set: QuerySet) -> str:
+    """How intervals and p-values are made, for reports."""
     what = "queries" if query_set.clusters is None else "documents, which queries nest in,"
     return (
         f"Intervals are 95 % BCa bootstrap intervals of 10,000 resamples; {what} are resampled. p-values are of a paired "
