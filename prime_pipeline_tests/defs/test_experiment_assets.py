@@ -141,7 +141,7 @@ def test_the_job_makes_every_cell_and_the_report(
     assert metadata(first_run.result, "experiment") == {"changed": 56, "cells": 56}
     of_report = metadata(first_run.result, "experiment_report")
     assert of_report["changed"] == 1
-    assert of_report["page"] == str(first_run.folder / "home" / "reports" / "report.html")
+    assert of_report["page"] == str(first_run.folder / "home" / "reports" / "experiment" / "report.html")
     assert of_report["report"].startswith("# Retrieval report: papers")
     content = read_report(workspace.home.experiment_report)
     assert {(cell.representation, cell.pipeline) for cell in content.cells} == {
