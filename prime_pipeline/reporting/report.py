@@ -26,6 +26,10 @@ from prime_pipeline.workspace import Workspace
 _FULL_MODE: Final = "prime refresh --mode full"
 _WITH_QUERIES: Final = "prime refresh --queries FILE"
 _COMMANDS: Final[Mapping[str, str]] = {
+    "table-1": "prime reproduce qasper",
+    "table-2": f"{_WITH_QUERIES}, or prime reproduce qasper",
+    "table-3": "prime reproduce bright --task TASK",
+    "table-4": "prime reproduce nfcorpus",
     "table-5a": _FULL_MODE,
     "table-5b": f"{_FULL_MODE} --queries FILE",
     "answers": "prime answer",
