@@ -131,7 +131,9 @@ class Workspace:
         if self.settings.queries == KNOWN_ITEMS:
             documents = list(self.store.load_all(read_seal(self.home.seal("raw")).documents))
             return known_item_queries(documents).query_set
-        return load_query_set(self.settings.queries, frozenset(self.store.catalogue()))
+        # A store that is opened is made, and asking for queries must make no home.
+        known = self.store.catalogue() if self.home.documents.is_dir() else {}
+        return load_query_set(self.settings.queries, frozenset(known))
 
     @property
     def nli(self) -> NliModel | None:

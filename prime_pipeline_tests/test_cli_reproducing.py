@@ -86,7 +86,7 @@ class Reproduced:
 
     @property
     def written(self) -> dict[str, bytes]:
-        return {path.name: path.read_bytes() for path in self.reports.glob("report.*")}
+        return {path.name: path.read_bytes() for path in (self.reports / "experiment").glob("report.*")}
 
 
 @pytest.fixture(scope="module")

@@ -118,6 +118,7 @@ def evaluated(variant: str, restructuring: str, value: float, **told: Any) -> Ev
         build_id="b",
         variant=variant,
         restructuring=restructuring,
+        query_set_fingerprint="q",
         systems={"bm25": SystemMeasures(measures, {})},
         changed=True,
         seconds=0.0,
