@@ -89,7 +89,7 @@ def test_no_regime_recommends_nothing() -> None:
     assert shown is not None
     assert (shown.regime, shown.recommended_mode) == ("inconclusive", "none")
     assert shown.evidence[: len(profile.evidence)] == profile.evidence
-    assert "3 documents are too few" in profile.evidence[-1]
+    assert "With 3 of at least 20 documents" in profile.evidence[-1]
 
 
 def test_a_corpus_without_properties_has_no_rows() -> None:
