@@ -130,6 +130,11 @@ def section_id(doc_id: str, ordinal: int) -> str:
     return f"{doc_id}#{ordinal}"
 
 
+def document_of(identifier: str) -> str:
+    """The document id that a :func:`section_id` begins with."""
+    return identifier.rpartition("#")[0]
+
+
 OutcomeKind = Literal["accepted", "repaired", "patched", "unchanged", "routed", "raw", "deferred"]
 """What became of a section in restructuring.
 

@@ -18,9 +18,9 @@ from prime_pipeline.metadata.options import MetadataOptions
 from prime_pipeline.metadata.synthesis import synthesise
 from prime_pipeline.models.embedder import Embedder
 from prime_pipeline.progress import Progress, silent
-from prime_pipeline.records import Document
+from prime_pipeline.records import Document, document_of
 from prime_pipeline.retrieval.comparison import run_system
-from prime_pipeline.retrieval.retriever import Rankings, Retriever, by_rank
+from prime_pipeline.retrieval.retriever import Rankings, Retriever, as_run
 from prime_pipeline.retrieval.systems import System
 from prime_pipeline.storage.atomic import write_text
 from prime_pipeline.storage.blob_cache import BlobCache
@@ -156,13 +156,12 @@ def fair(rankings: Mapping[str, Rankings], query_set: QuerySet) -> dict[str, Ran
 def _without(found: Rankings, excluded: frozenset[str]) -> Rankings:
     return Rankings(
         documents=tuple(doc_id for doc_id in found.documents if doc_id not in excluded),
-        sections=tuple(section for section in found.sections if section.rpartition("#")[0] not in excluded),
+        sections=tuple(section for section in found.sections if document_of(section) not in excluded),
     )
 
 
 def _measured(rankings: Mapping[str, Sequence[str]], query_set: QuerySet) -> SystemMeasures:
-    run = {query_id: dict(by_rank(ids)) for query_id, ids in rankings.items()}
-    per_query = evaluate(run, query_set.qrels, MEASURES).per_query
+    per_query = evaluate(as_run(rankings), query_set.qrels, MEASURES).per_query
     return SystemMeasures(mean_intervals(per_query, query_set.clusters), per_query)
 
 

@@ -12,7 +12,7 @@ from prime_pipeline.datasets.queries import QuerySet
 from prime_pipeline.errors import NothingToStudy
 from prime_pipeline.evaluation.answering import AnswerGenerator
 from prime_pipeline.evaluation.passages import Condition, Sections, sections_by_id
-from prime_pipeline.records import Document, Section, Spending
+from prime_pipeline.records import Document, Section, Spending, document_of
 from prime_pipeline.reporting.studies import STUDIES_VERSION, evaluated, kept, loaded, restructurer, versions
 from prime_pipeline.restructuring.rewriting import rough_tokens
 from prime_pipeline.storage.fingerprint import fingerprint
@@ -96,7 +96,7 @@ def _asked(workspace: Workspace, queries: QuerySet) -> tuple[Asked, Sections]:
     rankings = _rankings(workspace)
     top_k = workspace.settings.retrieval.top_k
     by_query = (of_query for found in rankings.values() for of_query in found.values())
-    read = {section.rpartition("#")[0] for ids in by_query for section in ids[:top_k]}
+    read = {document_of(section) for ids in by_query for section in ids[:top_k]}
     variants = ("offline", "full") if Condition.FULL_TO_FULL in rankings else ("offline",)
     sections: dict[str, tuple[Document, Section]] = {}
     for variant in variants:  # what is not restructured yet is read raw

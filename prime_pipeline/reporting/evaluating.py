@@ -8,7 +8,7 @@ from prime_pipeline.errors import NothingToStudy
 from prime_pipeline.evaluation.trec import write_qrels, write_run
 from prime_pipeline.refresh.evaluation import EvaluationReport, evaluate_build
 from prime_pipeline.reporting.studies import evaluated
-from prime_pipeline.retrieval.retriever import by_rank
+from prime_pipeline.retrieval.retriever import as_run
 from prime_pipeline.retrieval.systems import systems_of
 from prime_pipeline.storage.seal import read_seal
 from prime_pipeline.workspace import Workspace
@@ -66,8 +66,7 @@ def write_runs(workspace: Workspace, folder: Path) -> list[Path]:
         for level, systems in (("documents", runs.documents), ("sections", runs.sections)):
             for system, rankings in systems.items():
                 path = folder / f"{report.variant}.{system}.{level}.run"
-                run = {query_id: dict(by_rank(ids)) for query_id, ids in rankings.items()}
-                write_run(path, run, f"{report.variant}-{system}")
+                write_run(path, as_run(rankings), f"{report.variant}-{system}")
                 files.append(path)
     if queries is not None:
         files.append(folder / "qrels.txt")

@@ -17,7 +17,7 @@ from prime_pipeline.indexes.builds import LEXICAL_FILE, METADATA_FILE
 from prime_pipeline.indexes.embedding import embed_texts
 from prime_pipeline.metadata.options import MetadataOptions
 from prime_pipeline.metadata.synthesis import synthesise
-from prime_pipeline.records import Document, Spending, section_id
+from prime_pipeline.records import Document, Spending, document_of, section_id
 from prime_pipeline.refresh.evaluation import EvaluationReport, SystemRuns, read_runs
 from prime_pipeline.refresh.warehouse import StudyRows
 from prime_pipeline.restructuring.router import route
@@ -370,7 +370,7 @@ def _track(
 
 def _documents_read(runs: SystemRuns) -> set[str]:
     ranked = (ids for by_query in runs.sections.values() for ids in by_query.values())
-    return {found.rpartition("#")[0] for ids in ranked for found in ids[:_N_READ]}
+    return {document_of(found) for ids in ranked for found in ids[:_N_READ]}
 
 
 def _build_cost(
@@ -386,7 +386,7 @@ def _build_cost(
         texts = [item.text for item in metadata.documents() if item.doc_id in doc_ids]
     runs = next((found for report, found in of_evaluations if report.variant == variant), None)
     best = runs.sections.get("default", {}) if runs else {}
-    read = {found.rpartition("#")[0] for ids in best.values() for found in ids[:_N_READ]}
+    read = {document_of(found) for ids in best.values() for found in ids[:_N_READ]}
     section_texts = {
         section_id(document.doc_id, section.ordinal): section.restructured_text
         for document in loaded(workspace, variant, versions(workspace, variant, read))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Self
@@ -14,7 +14,7 @@ from prime_pipeline.indexes.lexical import LexicalIndex, StoredSection
 from prime_pipeline.indexes.vectors import VectorIndex, VectorSearch
 from prime_pipeline.models.cross_encoder import CrossEncoderScorer
 from prime_pipeline.models.embedder import Embedder
-from prime_pipeline.records import SectionHit, section_id
+from prime_pipeline.records import Run, SectionHit, section_id
 from prime_pipeline.retrieval.options import RetrievalOptions
 from prime_pipeline.retrieval.scorers import CrossEncoderSectionScorer, LateInteractionScorer
 from prime_pipeline.retrieval.stage1 import Candidates, find_candidates
@@ -54,6 +54,11 @@ class Rankings:
 def by_rank(ids: Sequence[str]) -> list[tuple[str, float]]:
     """Ids, best first, each with 1 / rank as its score."""
     return [(found, 1.0 / rank) for rank, found in enumerate(ids, start=1)]
+
+
+def as_run(rankings: Mapping[str, Sequence[str]]) -> Run:
+    """Ids by query, best first, as the measures and TREC files take them."""
+    return {query_id: dict(by_rank(ids)) for query_id, ids in rankings.items()}
 
 
 class Retriever:

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from prime_pipeline.datasets.queries import QuerySet
 from prime_pipeline.errors import AnswersIncomplete
 from prime_pipeline.evaluation.answer_f1 import answer_f1
 from prime_pipeline.evaluation.answering import Answer, AnswerGenerator, Question, answer_all
-from prime_pipeline.evaluation.families import Family
 from prime_pipeline.evaluation.gold_evidence import evidence_f1, evidence_paragraphs
 from prime_pipeline.evaluation.passages import Condition, Sections, passages
-from prime_pipeline.evaluation.statistics import PerQuery, mean_intervals, paired_differences
+from prime_pipeline.evaluation.statistics import PerQuery, mean_intervals
 from prime_pipeline.llm.budget import Prices
 from prime_pipeline.progress import Progress, silent
 from prime_pipeline.records import Spending
 from prime_pipeline.reports import wording
 from prime_pipeline.reports.content import AnswerRow, Comparison, Measured
-from prime_pipeline.studies.findings import Findings, difference, few_clusters_note, measured, part
+from prime_pipeline.studies.findings import Findings, comparisons, few_clusters_note, measured, part
 
 PAIRS: Final = (
     (Condition.RAW_TO_RESTRUCTURED, Condition.RAW_TO_RAW),
@@ -196,25 +195,9 @@ def _comparisons(
     pairs = [(left.value, right.value) for left, right in PAIRS if {left, right} <= f1.keys()]
     if not pairs:
         return
-    family = Family("answers", tuple(pairs))
     values = {condition.value: per_query for condition, per_query in f1.items()}
-    found = paired_differences(values, family.comparisons, query_set.clusters)
-    adjusted = family.holm({pair: compared.p_value for pair, compared in found.items()})
-    for (left, right), compared in found.items():
-        yield Comparison(
-            family=family.name,
-            measure="answer-f1",
-            pipeline="",
-            left=left,
-            right=right,
-            difference=difference(compared),
-            relative=None if compared.relative is None else measured(compared.relative),
-            p_value=compared.p_value,
-            p_adjusted=adjusted[left, right],
-            minimum_detectable_effect=compared.minimum_detectable_effect,
-            level="answer",
-            restructurer=restructurer,
-        )
+    for found in comparisons("answers", "answer-f1", pairs, values, query_set.clusters):
+        yield replace(found, level="answer", restructurer=restructurer)
 
 
 def _notes(answered: Answered, model: str) -> Iterator[str]:

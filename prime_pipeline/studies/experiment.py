@@ -15,15 +15,21 @@ from prime_pipeline.baselines.pooled_vectors import PooledVectors
 from prime_pipeline.baselines.representations import RECIPES
 from prime_pipeline.datasets.queries import QuerySet
 from prime_pipeline.evaluation.cost import TokenCounter, embedded_tokens
-from prime_pipeline.evaluation.families import Family
 from prime_pipeline.evaluation.measures import CONVENTIONS, evaluate
-from prime_pipeline.evaluation.statistics import PerQuery, mean_intervals, paired_differences
+from prime_pipeline.evaluation.statistics import PerQuery, mean_intervals
 from prime_pipeline.progress import Progress, silent
 from prime_pipeline.refresh.evaluation import MEASURES, fair
 from prime_pipeline.reports.content import Cell, Comparison, SystemCost
 from prime_pipeline.retrieval.options import Arm, RetrievalOptions
-from prime_pipeline.retrieval.retriever import Rankings, Retriever, by_rank
-from prime_pipeline.studies.findings import Findings, difference, few_clusters_note, measured, part
+from prime_pipeline.retrieval.retriever import Rankings, Retriever, as_run
+from prime_pipeline.studies.findings import (
+    Findings,
+    comparisons,
+    few_clusters_note,
+    measured,
+    measured_cells,
+    part,
+)
 from prime_pipeline.studies.retrieval import resampling_convention
 
 Pipeline = Literal["dense", "hybrid", "hybrid-sections", "hybrid+rerank"]
@@ -125,7 +131,7 @@ def cell_findings(
         progress(f"{place.representation}, {place.pipeline}", position, len(query_set.queries))
     query_ms = 1000 * (time.monotonic() - started) / len(query_set.queries)
     ranked = fair(rankings, query_set)
-    run = {query_id: dict(by_rank(found.documents)) for query_id, found in ranked.items()}
+    run = as_run({query_id: found.documents for query_id, found in ranked.items()})
     per_query = evaluate(run, query_set.qrels, MEASURES).per_query
     costs = [
         SystemCost(place.representation, embedded.amounts, restructurer=place.restructurer),
@@ -178,14 +184,14 @@ def comparison_findings(
         for control, name in CONTROLS
         if {(control, pipeline), (name, pipeline)} <= cells.keys()
     ]
-    comparisons = [
+    found = [
         *_compared("representations", against, cells, restructurer, reranker, query_set),
         *_compared("controls", controls, cells, restructurer, reranker, query_set),
     ]
     n_clusters = len(set((query_set.clusters or {}).values()))
     return Findings(
         part(
-            comparisons=tuple(comparisons),
+            comparisons=tuple(found),
             conventions=(resampling_convention(query_set),),
             notes=few_clusters_note("Comparisons", n_clusters),
         )
@@ -203,32 +209,23 @@ def _compared(
     if not pairs:
         return
     labels = {cell: ", ".join(cell) for pair in pairs for cell in pair}
-    family = Family(name, tuple((labels[left], labels[right]) for left, right in pairs))
+    named = [(labels[left], labels[right]) for left, right in pairs]
     values = {labels[cell]: cells[cell] for cell in labels}
-    found = paired_differences(values, family.comparisons, query_set.clusters)
-    adjusted = family.holm({pair: compared.p_value for pair, compared in found.items()})
-    for (left, right), pair in zip(pairs, family.comparisons, strict=True):
-        compared = found[pair]
+    found = comparisons(name, COMPARED, named, values, query_set.clusters)
+    for (left, right), compared in zip(pairs, found, strict=True):
         is_rewritten = any(RECIPES[side[0]].text == "restructured" for side in (left, right))
-        yield Comparison(
-            family=name,
-            measure=COMPARED,
+        yield replace(
+            compared,
             pipeline=left[1],
             left=left[0],
             right=right[0],
-            difference=difference(compared),
-            relative=None if compared.relative is None else measured(compared.relative),
-            p_value=compared.p_value,
-            p_adjusted=adjusted[pair],
-            minimum_detectable_effect=compared.minimum_detectable_effect,
             restructurer=restructurer if is_rewritten else "",
             reranker=reranker if left[1] == RERANKED else "",
         )
 
 
 def _cells(place: CellPlace, per_query: Mapping[str, PerQuery], query_set: QuerySet) -> Iterator[Cell]:
-    for measure, interval in mean_intervals(per_query, query_set.clusters).items():
-        yield replace(place.bare, measure=measure, result=measured(interval), per_query=per_query[measure])
+    yield from measured_cells(place.bare, mean_intervals(per_query, query_set.clusters), per_query)
     if place.pipeline != RERANKED or place.representation.startswith("control"):
         return
     for kind in sorted(set(query_set.types.values())):

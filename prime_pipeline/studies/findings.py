@@ -9,20 +9,23 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
 from prime_pipeline.errors import ReportError
+from prime_pipeline.evaluation.families import Family
 from prime_pipeline.evaluation.statistics import (
     Interval,
+    Pair,
     PairedDifference,
     PerQuery,
     mean_intervals,
     paired_difference,
+    paired_differences,
 )
-from prime_pipeline.reports.content import Contrast, Measured, ReportContent
+from prime_pipeline.reports.content import Cell, Comparison, Contrast, Measured, ReportContent
 from prime_pipeline.reports.report_json import from_json, to_json
 from prime_pipeline.storage.atomic import write_text
 from prime_pipeline.storage.fingerprint import fingerprint
@@ -179,6 +182,45 @@ def difference(compared: PairedDifference) -> Measured:
     """Left minus right as a report shows it."""
     reason = _NO_INTERVAL.get(compared.method, "")
     return Measured(compared.difference, compared.low, compared.high, compared.n, reason)
+
+
+def measured_cells(
+    bare: Cell, intervals: Mapping[str, Interval], per_query: Mapping[str, PerQuery]
+) -> Iterator[Cell]:
+    """The cells of one system, a measure each; ``bare`` tells which system."""
+    for measure, interval in intervals.items():
+        yield replace(bare, measure=measure, result=measured(interval), per_query=per_query[measure])
+
+
+def comparisons(
+    family: str,
+    measure: str,
+    pairs: Sequence[Pair],
+    values: Mapping[str, PerQuery],
+    clusters: Mapping[str, str] | None,
+) -> list[Comparison]:
+    """A declared family of comparisons, in the order of its pairs, tested over the same queries and adjusted together.
+
+    Left and right bear the names of the pairs; what else tells them apart (pipeline, level, models) is the caller's to add.
+    """
+    declared = Family(family, tuple(pairs))
+    found = paired_differences(values, declared.comparisons, clusters)
+    adjusted = declared.holm({pair: compared.p_value for pair, compared in found.items()})
+    return [
+        Comparison(
+            family=family,
+            measure=measure,
+            pipeline="",
+            left=left,
+            right=right,
+            difference=difference(compared),
+            relative=None if compared.relative is None else measured(compared.relative),
+            p_value=compared.p_value,
+            p_adjusted=adjusted[left, right],
+            minimum_detectable_effect=compared.minimum_detectable_effect,
+        )
+        for (left, right), compared in found.items()
+    ]
 
 
 def contrast(

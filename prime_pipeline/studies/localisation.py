@@ -22,8 +22,8 @@ from prime_pipeline.evaluation.statistics import PerQuery, mean_intervals
 from prime_pipeline.records import Document, Qrels, Run
 from prime_pipeline.reports import wording
 from prime_pipeline.reports.content import Cell, Contrast
-from prime_pipeline.retrieval.retriever import by_rank
-from prime_pipeline.studies.findings import Findings, contrast, few_clusters_note, measured, part
+from prime_pipeline.retrieval.retriever import as_run
+from prime_pipeline.studies.findings import Findings, contrast, few_clusters_note, measured_cells, part
 from prime_pipeline.studies.retrieval import unmeasured
 from prime_pipeline.text.words import literal_words
 
@@ -107,22 +107,11 @@ def _notes(judged: EvidenceMap, n_unknown: int) -> Iterator[str]:
         yield f"Gold evidence of {queries} is about documents that are not indexed, and is left out."
 
 
-def _run(rankings: Mapping[str, Sequence[str]]) -> Run:
-    return {query_id: dict(by_rank(ids)) for query_id, ids in rankings.items()}
-
-
 def _cells(qrels: Qrels, track: Track, clusters: Mapping[str, str] | None, reranker: str) -> Iterator[Cell]:
     for system, rankings in track.runs.items():
-        bare = unmeasured(system, track.restructurer, reranker)
-        per_query = evaluate(_run(rankings), qrels, MEASURES).per_query
-        for measure, interval in mean_intervals(per_query, clusters).items():
-            yield replace(
-                bare,
-                measure=measure,
-                level="section",
-                result=measured(interval),
-                per_query=per_query[measure],
-            )
+        bare = replace(unmeasured(system, track.restructurer, reranker), level="section")
+        per_query = evaluate(as_run(rankings), qrels, MEASURES).per_query
+        yield from measured_cells(bare, mean_intervals(per_query, clusters), per_query)
 
 
 def _contrasts(
@@ -136,7 +125,7 @@ def _contrasts(
     system = "default" if "default" in shared else max(shared, default="")
     if not system:
         return
-    before, after = _run(raw.runs[system]), _run(restructured.runs[system])
+    before, after = as_run(raw.runs[system]), as_run(restructured.runs[system])
     texts = (
         section_texts(raw.documents.values()),
         section_texts(document.restructured for document in restructured.documents.values()),

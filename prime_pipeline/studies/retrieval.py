@@ -7,12 +7,18 @@ from dataclasses import replace
 from typing import Final
 
 from prime_pipeline.datasets.queries import QuerySet
-from prime_pipeline.evaluation.families import Family
 from prime_pipeline.evaluation.measures import CONVENTIONS
-from prime_pipeline.evaluation.statistics import PerQuery, mean_intervals, paired_differences
+from prime_pipeline.evaluation.statistics import PerQuery, mean_intervals
 from prime_pipeline.refresh.evaluation import EvaluationReport, SystemMeasures
 from prime_pipeline.reports.content import EXTRACTIVE, Cell, Comparison
-from prime_pipeline.studies.findings import Findings, difference, few_clusters_note, measured, part
+from prime_pipeline.studies.findings import (
+    Findings,
+    comparisons,
+    few_clusters_note,
+    measured,
+    measured_cells,
+    part,
+)
 
 COMPARED: Final = "ndcg@5"
 """The measure of comparisons; declared once, as all of them are one family."""
@@ -96,8 +102,7 @@ def _cells(
     system: str, found: SystemMeasures, query_set: QuerySet, restructurer: str, reranker: str
 ) -> Iterator[Cell]:
     bare = unmeasured(system, restructurer, reranker)
-    for measure, interval in found.intervals.items():
-        yield replace(bare, measure=measure, result=measured(interval), per_query=found.per_query[measure])
+    yield from measured_cells(bare, found.intervals, found.per_query)
     for kind in sorted(set(query_set.types.values())):
         values = {m: _of_kind(per_query, query_set, kind) for m, per_query in found.per_query.items()}
         for measure, interval in mean_intervals(values, query_set.clusters).items():
@@ -110,7 +115,7 @@ def _of_kind(per_query: PerQuery, query_set: QuerySet, kind: str) -> dict[str, f
 
 def _comparisons(
     per_query: Mapping[Name, PerQuery], query_set: QuerySet, restructurers: Mapping[str, str]
-) -> Iterator[Comparison]:
+) -> list[Comparison]:
     """All pairs of one family: systems over one text, then each system over the restructured and the raw text."""
     pairs = [
         ((variant, left), (variant, right))
@@ -125,22 +130,8 @@ def _comparisons(
     ]
     labels = {name: _label(name, restructurers) for name in per_query}
     by_label = {labels[name]: values for name, values in per_query.items()}
-    family = Family("systems", tuple((labels[left], labels[right]) for left, right in pairs))
-    found = paired_differences(by_label, family.comparisons, query_set.clusters)
-    adjusted = family.holm({pair: compared.p_value for pair, compared in found.items()})
-    for (left, right), compared in found.items():
-        yield Comparison(
-            family=family.name,
-            measure=COMPARED,
-            pipeline="",
-            left=left,
-            right=right,
-            difference=difference(compared),
-            relative=None if compared.relative is None else measured(compared.relative),
-            p_value=compared.p_value,
-            p_adjusted=adjusted[left, right],
-            minimum_detectable_effect=compared.minimum_detectable_effect,
-        )
+    named = [(labels[left], labels[right]) for left, right in pairs]
+    return comparisons("systems", COMPARED, named, by_label, query_set.clusters)
 
 
 def _label(name: Name, restructurers: Mapping[str, str]) -> str:
