@@ -146,7 +146,6 @@ def test_judgements_of_beir_are_read_too(runs: list[str], tmp_path: Path) -> Non
     ("change", "message"),
     [
         (lambda runs: [*runs, "--run", runs[1]], "given twice: name each file once"),
-        (lambda runs: [*runs, "--measure", "precision"], "unknown measure 'precision'"),
         (lambda runs: [*runs[:-1], runs[1]], "expected 4 fields"),
         (lambda runs: [*runs, "--run", f"{runs[1]}.gone"], "cannot read"),
     ],
@@ -164,6 +163,7 @@ WRONG = [
     (["--measure", "mrr"], "the index is always scored by the same measures"),
     (["--binary"], "the index is always scored by the same measures"),
     (["--by-document"], "the index is always scored by the same measures"),
+    (["--run", "a", "--qrels", "b", "--measure", "precision"], "unknown measure 'precision'"),
 ]
 
 

@@ -191,3 +191,20 @@ def test_faults_of_files_and_measures_are_named(tmp_path: Path) -> None:
         score_runs([path, tmp_path / "absent.run"], qrels)
     with pytest.raises(EvaluationError, match=r"a\.run:1: expected 4 fields"):
         score_runs([path], path)
+
+
+@pytest.mark.parametrize(
+    ("run", "told"),
+    [
+        ({"q1": {"a#0001": 1.0}, "q2": {"b#0002": 1.0}}, "nothing that it ranks is judged"),
+        ({"Q1": {"a": 1.0}}, "none of its queries is judged"),
+    ],
+)
+def test_a_run_of_other_ids_is_told_apart_from_one_that_finds_nothing(
+    tmp_path: Path, run: Run, told: str
+) -> None:
+    scores = score_runs([run_file(tmp_path / "run", run)], qrels_file(tmp_path))
+    (warning,) = scores.warnings
+    assert told in warning
+    wrong = score_runs([run_file(tmp_path / "wrong", {"q2": {"a": 1.0}})], qrels_file(tmp_path))
+    assert (wrong.runs[0].evaluation.means["mrr"], wrong.warnings) == (0.0, ())

@@ -137,6 +137,21 @@ def test_a_report_on_a_build_that_was_returned_to_says_so(open_papers: OpenPaper
     assert content.cells == ()
 
 
+def test_a_report_after_the_queries_changed_asks_for_an_evaluation(
+    open_papers: OpenPapers, tmp_path: Path
+) -> None:
+    publish(open_papers())
+    other = tmp_path / "queries.jsonl"
+    other.write_text(json.dumps({"query": "ovens", "relevant": "beta"}), encoding="utf-8")
+    content = reported(open_papers(queries=str(other))).content
+    assert content.cells == ()
+    assert "Index offline: not evaluated yet with the queries that are configured now" in content.notes[0]
+    assert content.commands["comparisons"] == "prime evaluate"
+    assert "question-types" not in content.commands  # no command gives a query a type
+    assert open_papers().evaluations()
+    assert not any("not evaluated" in note for note in reported(open_papers()).content.notes)
+
+
 def test_a_report_on_text_of_another_strategy_says_so(open_papers: OpenPapers) -> None:
     publish(open_papers(mode="full"))
     llm = {"base_url": "http://127.0.0.1:9/v1", "model": "m"}

@@ -69,6 +69,10 @@ def evaluate(
         raise typer.BadParameter(
             "--measure, --binary and --by-document go with --run: the index is always scored by the same measures"
         )
+    from prime_pipeline.evaluation.measures import MEASURE_FORMS, is_measure
+
+    if unknown := [name for name in measure or () if not is_measure(name)]:
+        raise typer.BadParameter(f"unknown measure {unknown[0]!r}: use {MEASURE_FORMS}")
     with reporting(as_json) as console:
         if run and qrels:
             from prime_pipeline.console.measuring import scores_view

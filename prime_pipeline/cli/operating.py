@@ -164,6 +164,7 @@ def status(home: HomeOption = None, as_json: JsonOption = False) -> None:
         served = {
             "home": str(workspace.home.root),
             "corpus": workspace.settings.corpus or "not set",
+            "queries": workspace.settings.queries or "not set",
             "build": manifest.build_id,
             "documents": manifest.n_documents,
             "sections": manifest.n_sections,
@@ -305,6 +306,7 @@ def _demo_fields(summary: RefreshSummary, hits: list[SectionHit], ui_command: st
         **_measures_fields(summary),
         "question": DEMO_QUESTION,
         "hits": [_hit_fields(hit) for hit in hits],
+        "report": summary.steps.get("report", {}).get("page"),
         "ui": ui_command,
     }
 

@@ -99,6 +99,7 @@ def demo_view(summary: RefreshSummary, question: str, hits: Sequence[SectionHit]
         measures_table(title, measures_of(summary), ("ndcg@5", "mrr")),
         Text(f"\n{question}", style="bold"),
         hits_view(hits),
+        *_report_line(summary),
         Text.assemble("Look at it in the Dagster UI:  ", (printable(ui_command), "bold")),
         Text.assemble(
             "Index a folder of your own:    ",
@@ -107,6 +108,11 @@ def demo_view(summary: RefreshSummary, question: str, hits: Sequence[SectionHit]
             ('prime search "…"', "bold"),
         ),
     )
+
+
+def _report_line(summary: RefreshSummary) -> list[Text]:
+    page = summary.steps.get("report", {}).get("page")
+    return [Text.assemble("Read the report in a browser:  ", (printable(str(page)), "bold"))] if page else []
 
 
 def measures_of(summary: RefreshSummary) -> dict[str, dict[str, Interval]]:

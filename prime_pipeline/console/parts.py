@@ -40,7 +40,9 @@ _STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u
 @contextmanager
 def progress_on(console: Console, *, enabled: bool) -> Iterator[ProgressListener]:
     """A listener that draws a line per activity, with the remaining time at the rate of the last half minute."""
-    if not enabled:
+    if not (
+        enabled and console.is_interactive
+    ):  # into a file, rich would write the last state and a blank line
         yield silent
         return
     columns = (

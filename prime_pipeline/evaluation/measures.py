@@ -33,6 +33,9 @@ CONVENTIONS: Final = (
 )
 """What a report prints beside the numbers, one sentence each."""
 
+MEASURE_FORMS: Final = "ndcg@k, p@k or r@k with k from 1, mrr, or map"
+"""How names of measures look, for messages."""
+
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _CUT: Final = re.compile(r"(ndcg|p|r)@([1-9]\d*)")
 _TREC_CUT: Final = {"ndcg": "ndcg_cut", "p": "P", "r": "recall"}
@@ -110,6 +113,11 @@ def evaluate(run: Run, qrels: Qrels, measures: Sequence[str] = ("ndcg@5", "mrr")
         n_unjudged=len(run.keys() - judged.keys()),
         n_without_relevant=sum(all(grade <= 0 for grade in grades.values()) for grades in judged.values()),
     )
+
+
+def is_measure(name: str) -> bool:
+    """Whether :func:`evaluate` knows a measure of that name."""
+    return name in _TREC_WHOLE or _CUT.fullmatch(name) is not None
 
 
 def binarised(qrels: Qrels, at_least: int = 1) -> Qrels:
@@ -194,7 +202,7 @@ def _trec_name(measure: str) -> str:
         return _TREC_WHOLE[measure]
     if match := _CUT.fullmatch(measure):
         return f"{_TREC_CUT[match[1]]}.{match[2]}"
-    raise EvaluationError(f"unknown measure {measure!r}: use ndcg@k, p@k or r@k with k from 1, mrr, or map")
+    raise EvaluationError(f"unknown measure {measure!r}: use {MEASURE_FORMS}")
 
 
 def _strictly_ranked(query: str, scores: Mapping[str, float]) -> dict[str, float]:

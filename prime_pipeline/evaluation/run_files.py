@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -17,7 +17,7 @@ from prime_pipeline.evaluation.statistics import (
     mean_intervals,
     paired_differences,
 )
-from prime_pipeline.evaluation.trec import read_qrels, read_run
+from prime_pipeline.evaluation.trec import TrecRun, read_qrels, read_run
 from prime_pipeline.records import Qrels
 
 RUN_MEASURES: Final = ("ndcg@5", "ndcg@10", "p@5", "r@5", "mrr", "map")
@@ -100,8 +100,23 @@ def score_runs(
         measures[0],
         comparisons,
         family.holm({pair: compared.p_value for pair, compared in comparisons.items()}),
-        tuple(warning for run in read for warning in run.warnings),
+        (*(warning for run in read for warning in run.warnings), *_foreign(names, read, qrels)),
     )
+
+
+def _foreign(names: Sequence[str], runs: Sequence[TrecRun], qrels: Qrels) -> Iterator[str]:
+    """A warning for every run that ranks nothing that is judged for the same query: the zeros would look like a result."""
+    for name, run in zip(names, runs, strict=True):
+        shared = run.run.keys() & {query for query, judged in qrels.items() if judged}
+        if shared and not any(run.run[query].keys() & qrels[query].keys() for query in shared):
+            query = min(shared)
+            yield (
+                f"{name}: nothing that it ranks is judged, so that every measure is 0. It ranks "
+                f"{next(iter(run.run[query]), 'nothing')!r} where the judgements have {next(iter(qrels[query]), 'nothing')!r}: "
+                "are these documents and those sections?"
+            )
+        elif not shared:
+            yield f"{name}: none of its queries is judged, so that every measure is 0: do the ids of queries agree?"
 
 
 def _clusters(qrels: Qrels) -> dict[str, str]:

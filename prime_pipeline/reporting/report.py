@@ -25,21 +25,7 @@ from prime_pipeline.workspace import Workspace
 
 _FULL_MODE: Final = "prime refresh --mode full"
 _WITH_QUERIES: Final = "prime refresh --queries FILE"
-_COMMANDS: Final[Mapping[str, str]] = {
-    "table-1": "prime reproduce qasper",
-    "table-2": f"{_WITH_QUERIES}, or prime reproduce qasper",
-    "table-3": "prime reproduce bright --task TASK",
-    "table-4": "prime reproduce nfcorpus",
-    "table-5a": _FULL_MODE,
-    "table-5b": f"{_FULL_MODE} --queries FILE",
-    "answers": "prime answer",
-    "table-6": _FULL_MODE,
-    "cost": "prime refresh",
-    "comparisons": _WITH_QUERIES,
-    "question-types": _WITH_QUERIES,
-    "corpus-profile": "prime profile",
-    "all-cells": _WITH_QUERIES,
-}
+_EVALUATE: Final = "prime evaluate"
 _SETTINGS: Final = (
     ("profile", "mode", "corpus", "queries", "lexical_source"),
     ("metadata", "index", "retrieval", "restructuring", "answers"),
@@ -164,8 +150,32 @@ def _head(workspace: Workspace, variants: Sequence[str], studies: Sequence[Study
         restructurer=restructurer(workspace) if "full" in variants else "",
         settings=dict(_shown_settings(workspace)),
         fingerprints=fingerprints,
-        commands=_COMMANDS,
+        commands=_commands(workspace),
     )
+
+
+def _commands(workspace: Workspace) -> dict[str, str]:
+    """By table, the command that fills it: with queries at hand, evaluating is enough."""
+    queries = workspace.query_set
+    has_queries = queries is not None
+    measure = _EVALUATE if has_queries else _WITH_QUERIES
+    return {
+        "table-1": "prime reproduce qasper",
+        "table-2": f"{measure}, or prime reproduce qasper",
+        "table-3": "prime reproduce bright",
+        "table-4": "prime reproduce nfcorpus",
+        "table-5a": _FULL_MODE,
+        "table-5b": _FULL_MODE if has_queries else f"{_FULL_MODE} --queries FILE",
+        "answers": "prime answer",
+        "table-6": _FULL_MODE,
+        "cost": "prime refresh",
+        "comparisons": measure,
+        **(
+            {} if queries and not queries.types else {"question-types": measure}
+        ),  # a query without a type gets none
+        "corpus-profile": "prime profile",
+        "all-cells": measure,
+    }
 
 
 def _head_notes(workspace: Workspace, manifests: Mapping[str, Manifest]) -> Iterator[str]:
@@ -174,6 +184,12 @@ def _head_notes(workspace: Workspace, manifests: Mapping[str, Manifest]) -> Iter
         yield (
             "What is served is a build of an earlier corpus: studies of texts are about the newest corpus, those of "
             "retrieval about what is served."
+        )
+    evaluated = {report.variant for report in workspace.evaluations()}
+    if workspace.query_set is not None and (unmeasured := [v for v in manifests if v not in evaluated]):
+        yield (
+            f"Index {' and '.join(unmeasured)}: not evaluated yet with the queries that are configured now, so that no "
+            f"measure is shown: {_EVALUATE}."
         )
     if "full" in manifests and not workspace.has_corpus("full"):
         yield (
