@@ -295,9 +295,13 @@ class Workspace:
             )
 
     @contextmanager
-    def chat(self) -> Iterator[CachedChat]:
-        """The language model behind cache and budget; calls that are under way at the end of the block are cut off."""
-        llm = self.settings.llm
+    def chat(self, model: str = "") -> Iterator[CachedChat]:
+        """The language model behind cache and budget; calls that are under way at the end of the block are cut off.
+
+        Args:
+            model: Whose price the budget counts; by default that of the llm settings.
+        """
+        llm = self.settings.llm.model_copy(update={"model": model or self.settings.llm.model})
         client = ChatClient(
             llm.base_url or "",
             llm.api_key.get_secret_value(),

@@ -163,7 +163,7 @@ def test_a_profile_shows_regime_evidence_and_properties() -> None:
     assert CONTENT.profile is not None
     text = shown(profile_view(CONTENT.profile, ["a sample only"]))
     assert re.search(r"Regime +structure-exploiting", text)
-    assert re.search(r"Recommended mode +metadata \(offline\)", text)
+    assert re.search(r"Recommended +metadata \(offline\)", text)
     assert "• Every document has section headings, 13.4 on average." in text
     row = cells(text, "documents with section headings")
     assert row == ["documents with section headings", "1.000", "416", "headings can be used"]
@@ -224,6 +224,12 @@ def test_answers_stand_by_condition_and_type_with_what_they_cost() -> None:
     assert re.search(r"calls +1,000", text)
     assert re.search(r"from the cache +20", text)
     assert re.search(r"tokens +2,034,567", text)
+    assert re.search(r"price +unknown: set llm\.prices", text)
+
+
+def test_what_answers_cost_stands_in_its_currency() -> None:
+    text = shown(answers_view(CONTENT, Spending(1_000, 20, 0, 2_000_000, 34_567), 1_234.5678, "EUR"))
+    assert re.search(r"price +1,234\.5678 EUR", text)
 
 
 def test_evidence_f1_stands_beside_answer_f1_where_evidence_is_marked() -> None:
@@ -247,7 +253,7 @@ def test_a_report_is_told_in_short_with_its_files(tmp_path: Path) -> None:
         "Retrieval",
         "Fidelity",
     ]
-    assert "• 1,451 queries over 416 documents of qasper-test." in text
+    assert "• 416 documents; 1,451 queries from “qasper-test”." in text
     assert text.splitlines()[-2:] == [f"written: {path}" for path in files]  # a path can be copied whole
 
 

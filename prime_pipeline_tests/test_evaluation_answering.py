@@ -158,6 +158,20 @@ def test_answers_keep_the_order_of_the_questions(endpoint: Endpoint, tmp_path: P
     assert told[-1] == ("answering", 8, 8)
 
 
+def test_questions_that_are_open_again_are_not_told_as_done(endpoint: Endpoint, tmp_path: Path) -> None:
+    def by_question(body: dict[str, Any]) -> Step:
+        steps: dict[str, Step] = {"q1": answer(""), "q2": fault(400, "no", "content_filter")}
+        return steps.get(asked(body)) or echo(body)
+
+    endpoint.responds(by_question)
+    told: list[tuple[str, int, int | None]] = []
+    found = answer_all(
+        questions(4), generator(chat(endpoint, tmp_path)), 2, lambda *state: told.append(state)
+    )
+    assert [one.is_open for one in found.answers] == [False, True, False, False]
+    assert told[-1] == ("answering", 3, 4)
+
+
 def test_no_more_are_under_way_than_there_are_workers(endpoint: Endpoint, tmp_path: Path) -> None:
     under_way, most, lock = 0, 0, threading.Lock()
 
@@ -267,6 +281,17 @@ def test_a_run_that_cannot_go_on_stops_with_what_is_done(
     assert len(again.predictions) == 20
 
 
+def test_an_endpoint_that_is_not_there_ends_the_run_at_once(tmp_path: Path) -> None:
+    url = "http://127.0.0.1:9/v1"
+    client = ChatClient(url, "", ConcurrencyLimiter(8), n_words, deadline_s=0.0)
+    asking = generator(CachedChat(client, ReplyCache(tmp_path / "llm.sqlite"), Budget()))
+    found = answer_all(questions(20), asking, 1)
+    assert [one.failure for one in found.answers] == ["endpoint_unusable"]
+    assert found.stopped is not None
+    assert url in found.stopped
+    assert "see that it runs" in found.stopped
+
+
 def test_a_closed_chat_ends_the_run(endpoint: Endpoint, tmp_path: Path) -> None:
     asking = chat(endpoint, tmp_path)
 
@@ -279,3 +304,18 @@ def test_a_closed_chat_ends_the_run(endpoint: Endpoint, tmp_path: Path) -> None:
     with pytest.raises(ChatClosed):
         answer_all(questions(50), generator(asking), 2)
     assert len(endpoint.requests) < 10
+
+
+def test_what_a_broken_run_paid_is_known(endpoint: Endpoint, tmp_path: Path) -> None:
+    asking = chat(endpoint, tmp_path)
+
+    def closing(body: dict[str, Any]) -> Step:
+        if asked(body) == "q2":
+            asking.close()
+        return echo(body)
+
+    endpoint.responds(closing)
+    answering = generator(asking)
+    with pytest.raises(ChatClosed):
+        answer_all(questions(4), answering, 1)
+    assert answering.spending == PAID + PAID

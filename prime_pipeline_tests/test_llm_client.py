@@ -421,13 +421,87 @@ def test_a_socket_that_never_answers_times_out() -> None:
             asking.complete(request())
 
 
-def test_an_endpoint_that_is_not_there_is_named() -> None:
+def in_own_time(url: str, **options: Any) -> tuple[ChatClient, list[float]]:
+    """A client whose time is that of its pauses, and what its clock shows."""
+    clock = [0.0]
+
+    def sleep(seconds: float) -> None:
+        clock[0] += seconds
+
+    limiter = ConcurrencyLimiter(1)
+    return ChatClient(url, KEY, limiter, len, sleep=sleep, clock=lambda: clock[0], **options), clock
+
+
+@pytest.mark.parametrize(("deadline_s", "patience_s"), [(600.0, 15), (5.0, 5), (0.0, 0)])
+def test_an_endpoint_that_is_not_there_is_named_and_given_up_soon(
+    caplog: pytest.LogCaptureFixture, deadline_s: float, patience_s: int
+) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{probe.getsockname()[1]}/v1"
-    asking = ChatClient(url, "", ConcurrencyLimiter(1), len, deadline_s=0.0, sleep=lambda s: None)
-    with pytest.raises(EndpointUnavailable, match=url):
+    asking, clock = in_own_time(url, deadline_s=deadline_s)
+    reason = rf"no connection: .*attempts within {patience_s} s, and no answer before\): see that it runs"
+    with pytest.raises(EndpointUnusable, match=f"{url} cannot be used: {reason}"):
         asking.complete(request())
+    assert patience_s - 3 <= clock[0] <= patience_s  # the next pause would have been 3 s at most
+    told = [f"endpoint {url} does not answer (no connection", f"trying again for up to {patience_s} s"]
+    assert all(part in message for message in warnings(caplog) for part in told)
+    assert len(warnings(caplog)) == (patience_s > 0)
+
+
+def test_an_endpoint_that_went_away_is_waited_for_and_told_of_once_a_minute(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        leaving = threading.Thread(target=answer_and_leave, args=(listening,), daemon=True)
+        leaving.start()
+        asking, clock = in_own_time(f"http://127.0.0.1:{listening.getsockname()[1]}/v1")
+        assert asking.complete(request()).text == "fine"
+        leaving.join(10)
+    assert warnings(caplog) == []
+    with pytest.raises(EndpointUnavailable, match=r"did not answer within 600 s .*no connection"):
+        asking.complete(request("more"))
+    assert 540 <= clock[0] <= 600
+    assert "trying again for up to 600 s" in warnings(caplog)[0]
+    assert 2 <= len(warnings(caplog)) <= 10
+
+
+def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """What was logged, but for the server's own messages."""
+    return [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+
+
+def answer_and_leave(listening: socket.socket) -> None:
+    """Answer one request, and listen no more."""
+    body = json.dumps(answer()).encode()
+    peer, _ = listening.accept()
+    listening.close()
+    with peer:
+        peer.recv(65_536)
+        head = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n"
+        peer.sendall(head % len(body) + body)
+
+
+def test_an_endpoint_that_fails_from_the_start_is_waited_for_and_told_of_without_the_key(
+    endpoint: Endpoint, caplog: pytest.LogCaptureFixture
+) -> None:
+    endpoint.plays(fault(500, f"broken for {KEY}"))
+    asking, clock = in_own_time(endpoint.url)
+    with pytest.raises(EndpointUnavailable, match="HTTP 500"):
+        asking.complete(request())
+    assert 540 <= clock[0] <= 600
+    assert f"{endpoint.url} does not answer (HTTP 500: broken for [key])" in warnings(caplog)[0]
+    assert KEY not in caplog.text
+
+
+def test_a_fault_that_passes_at_once_is_not_told(
+    endpoint: Endpoint, caplog: pytest.LogCaptureFixture
+) -> None:
+    endpoint.plays(fault(500), fault(500), answer())
+    client(endpoint).complete(request())
+    assert warnings(caplog) == []
 
 
 def test_no_more_calls_at_once_than_the_limit(endpoint: Endpoint) -> None:

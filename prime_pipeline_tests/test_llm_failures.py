@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 
+import httpx
 import pytest
 
 from prime_pipeline.llm.failures import (
@@ -163,6 +164,29 @@ def test_complaints_of_every_form(body: bytes, codes: tuple[str, ...], message: 
 
 def test_an_exception_of_the_program_itself_is_no_failure() -> None:
     assert classify_error(KeyError("x"), 1.0) is None
+
+
+@pytest.mark.parametrize(
+    ("error", "is_unreachable"),
+    [
+        (httpx.ConnectError("[Errno 111] Connection refused"), True),
+        (httpx.ConnectError("[Errno -2] Name or service not known"), True),
+        (httpx.ConnectTimeout("timed out"), True),
+        (httpx.ReadTimeout("timed out"), False),
+        (httpx.ReadError("[Errno 104] Connection reset by peer"), False),
+        (httpx.RemoteProtocolError("Server disconnected without sending a response."), False),
+    ],
+    ids=repr,
+)
+def test_what_never_connected_is_told_from_what_was_broken_off(
+    error: Exception, is_unreachable: bool
+) -> None:
+    wrapped = ConnectionError("Connection error.")
+    wrapped.__cause__ = error
+    failure = classify_error(wrapped, 1.0)
+    assert isinstance(failure, Transient)
+    assert failure.is_unreachable == is_unreachable
+    assert failure.pause_s is None
 
 
 def test_a_certificate_that_is_not_trusted_is_not_tried_again() -> None:

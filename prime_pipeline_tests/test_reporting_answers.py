@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from prime_pipeline.evaluation.passages import Condition
 from prime_pipeline.records import Spending
 from prime_pipeline.reporting.answers import (
     ANSWERS,
+    answer_price,
+    conditions_left_out,
     estimate_generated_answers,
     generated_answers,
     kept_answers,
@@ -223,6 +226,45 @@ def test_spending_is_in_the_ledger_as_a_run_of_its_own(open_papers: OpenPapers) 
     assert {line.doc_id for line in workspace.ledger.lines()} == {""}
 
 
+def test_an_interrupted_run_has_its_spending_in_the_ledger(
+    open_papers: OpenPapers, endpoint: Endpoint
+) -> None:
+    end = threading.Event()
+
+    def two_and_no_more(request: dict[str, Any]) -> Step:
+        if len(endpoint.requests) > 2:
+            end.wait(60)
+        return reply(request)
+
+    def interrupt(activity: str, done: int, total: int | None) -> None:
+        del activity, total
+        if done == 2:
+            raise KeyboardInterrupt
+
+    endpoint.responds(two_and_no_more)
+    workspace = open_papers()
+    publish(workspace)
+    workspace.progress = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        generated_answers(workspace)
+    end.set()
+    assert paid(workspace) == [("answers:m", "", 2, 0.00204)]
+    endpoint.responds(reply)
+    _, spent = generated_answers(open_papers())
+    assert (spent.calls, spent.cache_hits) == (2, 2)
+
+
+def test_money_is_that_of_the_model_that_answers(open_papers: OpenPapers) -> None:
+    prices = {"m": {"prompt": 1.0, "completion": 2.0}, "other": {"prompt": 10.0, "completion": 20.0}}
+    workspace = open_papers(llm={"prices": prices}, answers={"model": "other"})
+    publish(workspace)
+    before = estimate_generated_answers(workspace)
+    assert before.cost == pytest.approx((before.prompt_tokens * 10 + before.completion_tokens * 20) / 1e6)
+    generated_answers(workspace)
+    assert paid(workspace) == [("answers:other", "", 4, 0.0408)]
+    assert answer_price(open_papers(answers={"model": "unknown"})) is None
+
+
 def test_answers_are_no_cost_of_restructuring(open_papers: OpenPapers, endpoint: Endpoint) -> None:
     def either(request: dict[str, Any]) -> Step:
         is_question = "<question-" in request["messages"][1]["content"]
@@ -263,6 +305,17 @@ def test_a_failing_endpoint_ends_the_run_and_another_goes_on(
     assert (spent.calls, spent.cache_hits) == (2, 2)
     assert rows(study.findings.content)["raw-to-raw"].f1.value == pytest.approx(sum(F1.values()) / 4)
     assert [row[2] for row in paid(workspace)] == [2, 2]
+
+
+def test_an_endpoint_that_is_not_there_ends_the_run_with_its_address(open_papers: OpenPapers) -> None:
+    url = "http://127.0.0.1:9/v1"
+    workspace = open_papers(llm={"base_url": url, "deadline_s": 0.1})
+    publish(workspace)
+    with pytest.raises(
+        AnswersIncomplete, match=rf"0 of 4 questions .*{url} .*no connection.* see that it runs"
+    ):
+        generated_answers(workspace)
+    assert paid(workspace) == []
 
 
 def test_no_mean_is_taken_while_the_endpoint_left_a_question_out(
@@ -306,6 +359,67 @@ def test_an_earlier_study_stays_while_new_answers_are_incomplete(
     kept, is_current = kept_answers(open_papers())
     assert kept is not None
     assert (kept.fingerprint, is_current) == (study.fingerprint, True)
+
+
+# --- conditions that are left out ---------------------------------------------------------------------------------
+
+LEFT_OUT = "raw-to-restructured and full-to-full are left out: "
+BY_RULES, BY_MODEL = ({"entities": "rule", "method": method} for method in ("extractive", "llm"))
+
+
+def test_no_condition_is_left_out_of_what_was_asked_for(open_papers: OpenPapers) -> None:
+    for mode in ("offline", "full"):
+        publish(open_papers(mode=mode))
+        assert conditions_left_out(open_papers(mode=mode)) == ()
+    assert conditions_left_out(open_papers()) == ()  # offline mode, beside what full mode published
+
+
+@pytest.mark.parametrize(
+    ("published", "now", "reason"),
+    [
+        (
+            {"mode": "offline"},
+            {"mode": "full"},
+            "no restructured index is published yet: run `prime refresh --mode full`",
+        ),
+        (
+            {"mode": "full", "restructuring": BY_RULES},
+            {"mode": "full", "restructuring": BY_MODEL},
+            r"\(llm:m/full-\d\) than .* \(extractive-\d\): .* or set restructuring\.method = \"extractive\"",
+        ),
+        (
+            {"mode": "full", "restructuring": BY_MODEL},
+            {"mode": "full", "restructuring": BY_MODEL, "llm": {"model": "n"}},
+            r"\(llm:n/full-\d\) than .* \(llm:m/full-\d\): .* or return to the settings that made it",
+        ),
+    ],
+    ids=["not published", "by rules before", "by another model before"],
+)
+def test_conditions_that_are_left_out_are_named_with_the_remedy(
+    open_papers: OpenPapers,
+    endpoint: Endpoint,
+    published: dict[str, Any],
+    now: dict[str, Any],
+    reason: str,
+) -> None:
+    endpoint.responds(lambda request: answer(REWRITTEN))
+    publish(open_papers(**published))
+    endpoint.responds(reply)
+    (note,) = conditions_left_out(open_papers(**now))
+    assert re.fullmatch(f"{LEFT_OUT}.*{reason}", note)
+    assert "run `prime refresh --mode full`" in note
+    study, _ = generated_answers(open_papers(**now))
+    assert list(rows(study.findings.content)) == ["raw-to-raw"]
+
+
+def test_a_restructured_index_without_an_evaluation_is_told(open_papers: OpenPapers) -> None:
+    workspace = open_papers(mode="full")
+    publish(workspace)
+    workspace.home.rankings("full").unlink()
+    (note,) = conditions_left_out(open_papers(mode="full"))
+    assert note == (
+        f"{LEFT_OUT}the evaluation is not of the restructured index that is published: run `prime refresh`"
+    )
 
 
 # --- what they are of ---------------------------------------------------------------------------------------------

@@ -135,18 +135,29 @@ def answer(
     """
     with reporting(as_json) as console:
         from prime_pipeline.console.measuring import answers_view, estimate_view
+        from prime_pipeline.console.parts import messages
         from prime_pipeline.errors import AnswersIncomplete
-        from prime_pipeline.reporting.answers import estimate_generated_answers, generated_answers
+        from prime_pipeline.reporting.answers import (
+            answer_price,
+            conditions_left_out,
+            estimate_generated_answers,
+            generated_answers,
+        )
         from prime_pipeline.reporting.report import publish_report
 
         with opened_workspace({"home": home}, console, show_progress=not as_json) as workspace:
-            price = workspace.settings.llm.price
+            price = answer_price(workspace)
+            currency = price.currency if price else None
+            left_out = conditions_left_out(workspace)
+            if not as_json:
+                for note in messages("note:", left_out):  # before anything is paid
+                    console.print(note, soft_wrap=True)
             if estimate:
                 expected = estimate_generated_answers(workspace)
                 if as_json:
-                    print_json({**asdict(expected), "currency": price.currency if price else None})
+                    print_json({**asdict(expected), "currency": currency, "notes": left_out})
                 else:
-                    console.print(estimate_view(expected, price.currency if price else None))
+                    console.print(estimate_view(expected, currency))
                 return
             try:
                 study, spent = generated_answers(workspace)
@@ -155,6 +166,7 @@ def answer(
                 raise typer.Exit(EXIT_PARTIAL) from None
             published = publish_report(workspace)
         content = study.findings.content
+        cost = price.cost(spent.prompt_tokens, spent.completion_tokens) if price else None
         if as_json:
             print_json(
                 {
@@ -168,13 +180,13 @@ def answer(
                         for row in content.answers
                     ],
                     "comparisons": [_comparison_fields(found) for found in content.comparisons],
-                    "notes": list(content.notes),
-                    "spending": asdict(spent),
+                    "notes": [*left_out, *content.notes],
+                    "spending": {**asdict(spent), "cost": cost, "currency": currency},
                     "report": str(published.files.page),
                 }
             )
         else:
-            console.print(answers_view(content, spent), crop=False)
+            console.print(answers_view(content, spent, cost, currency), crop=False)
 
 
 @app.command()

@@ -114,7 +114,7 @@ def _bullet(sentence: str) -> Padding:
 
 def profile_view(profile: Profile, notes: Sequence[str]) -> Group:
     """The regime, the evidence for it in words, and the properties."""
-    head = {"Regime": profile.regime, "Recommended mode": profile.recommended_mode}
+    head = {"Regime": profile.regime, "Recommended": wording.recommendation(profile.recommended_mode)}
     table = Table(title=title_text("\nProperties"), title_justify="left")
     for heading in ("property", "value", "n", "what it means"):
         table.add_column(heading, justify="right" if heading in {"value", "n"} else "left")
@@ -134,7 +134,6 @@ def profile_view(profile: Profile, notes: Sequence[str]) -> Group:
 
 def estimate_view(estimate: AnswerEstimate, currency: str | None) -> Table:
     """What answering would cost at most."""
-    cost = "unknown: set llm.prices" if estimate.cost is None else f"at most {estimate.cost:,.4f} {currency}"
     return counts_table(
         "Generating answers would take",
         {
@@ -142,12 +141,14 @@ def estimate_view(estimate: AnswerEstimate, currency: str | None) -> Table:
             "calls": f"{estimate.n_calls:,} ({estimate.n_questions - estimate.n_calls:,} are answered already, or alike)",
             "tokens read": f"about {estimate.prompt_tokens:,}",
             "tokens generated": f"at most {estimate.completion_tokens:,}",
-            "price": cost,
+            "price": _price(estimate.cost, currency, "at most "),
         },
     )
 
 
-def answers_view(content: ReportContent, spent: Spending) -> Group:
+def answers_view(
+    content: ReportContent, spent: Spending, cost: float | None = None, currency: str | None = None
+) -> Group:
     """Answer-F1 and Evidence-F1 by condition and type of question, comparisons, and what it cost."""
     table = Table(title=title_text("Generated answers"), title_justify="left")
     for heading in ("condition", "questions", "Answer-F1", "Evidence-F1", "n"):
@@ -162,6 +163,7 @@ def answers_view(content: ReportContent, spent: Spending) -> Group:
         "calls": spent.calls,
         "from the cache": spent.cache_hits,
         "tokens": spent.prompt_tokens + spent.completion_tokens,
+        "price": _price(cost, currency),
     }
     return Group(
         table,
@@ -170,6 +172,10 @@ def answers_view(content: ReportContent, spent: Spending) -> Group:
         *messages("note:", content.notes, "dim"),
         counts_table("\nSpent now", costs),
     )
+
+
+def _price(cost: float | None, currency: str | None, limit: str = "") -> str:
+    return "unknown: set llm.prices" if cost is None else f"{limit}{cost:,.4f} {currency}"
 
 
 def report_view(content: ReportContent, files: Sequence[Path]) -> Group:

@@ -8,7 +8,7 @@ from prime_pipeline.defs.evaluation_asset import retrieval_runs
 from prime_pipeline.defs.index_assets import published_index_key
 from prime_pipeline.defs.restructuring_assets import POOL
 from prime_pipeline.indexes.builds import VARIANTS
-from prime_pipeline.reporting.answers import ANSWERS, generated_answers
+from prime_pipeline.reporting.answers import ANSWERS, conditions_left_out, generated_answers
 from prime_pipeline.reporting.report import publish_report
 from prime_pipeline.reporting.studies import STUDIES
 from prime_pipeline.reports.markdown import findings_markdown, report_markdown
@@ -67,11 +67,13 @@ def generated_answers_asset(workspace: dg.ResourceParam[Workspace]) -> dg.Materi
 
     This spends money, so that no refresh makes it: the job `answer` does. See `prime answer --estimate` for its price.
     """
+    left_out = conditions_left_out(workspace)
     study, spent = generated_answers(workspace)
-    return _result(
-        study,
-        {"calls": spent.calls, "tokens": spent.prompt_tokens + spent.completion_tokens},
-    )
+    facts: dict[str, int | str] = {
+        "calls": spent.calls,
+        "tokens": spent.prompt_tokens + spent.completion_tokens,
+    }
+    return _result(study, {**facts, **({"left out": " ".join(left_out)} if left_out else {})})
 
 
 @dg.asset(
@@ -93,7 +95,7 @@ def report(workspace: dg.ResourceParam[Workspace]) -> dg.MaterializeResult[None]
     )
 
 
-def _result(study: Study, more: Mapping[str, int] | None = None) -> dg.MaterializeResult[None]:
+def _result(study: Study, more: Mapping[str, int | str] | None = None) -> dg.MaterializeResult[None]:
     metadata: dict[str, dg.MetadataValue | int | float | str] = {
         "changed": int(study.changed),
         "seconds": round(study.seconds, 3),

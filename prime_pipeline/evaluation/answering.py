@@ -29,6 +29,7 @@ _FAILURES: dict[type[LanguageModelError], str] = {
     EndpointUnavailable: "endpoint_unavailable",
     EndpointUnusable: "endpoint_unusable",
 }
+_PASSING = frozenset(_FAILURES.values())
 _STOPPING = frozenset({"budget_spent", "endpoint_unusable"})
 _WAKE_S = 0.5
 
@@ -89,6 +90,11 @@ class Answer:
         """Whether the answer (or the refusal) was known already."""
         return self.spending.cache_hits > 0
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it failed for a reason that another run may not meet: no mean is taken over such answers."""
+        return self.failure in _PASSING
+
 
 @dataclass(frozen=True, slots=True)
 class Answers:
@@ -132,6 +138,12 @@ class AnswerGenerator:
         self._chat = chat
         self._options = options
         self._count_tokens = count_tokens
+        self._accounts: list[Account] = []
+
+    @property
+    def spending(self) -> Spending:
+        """What all questions came to so far, also those that are under way or were broken off."""
+        return sum((account.spending for account in self._accounts), Spending())
 
     def answer(self, question: Question) -> Answer:
         """The answer to a question; failures of the endpoint are recorded, faults of this program are raised.
@@ -141,6 +153,7 @@ class AnswerGenerator:
         """
         context = self._context(question)
         account, text, failure, detail = Account(), "", None, ""
+        self._accounts.append(account)
         try:
             text = self._asked(question.query, context, account)
         except RequestRefused as refusal:
@@ -197,7 +210,7 @@ def answer_all(
         questions: With distinct query ids.
         generator: Does the work.
         n_workers: Threads.
-        progress: Hears of the questions that are done.
+        progress: Hears of the questions that are done; those that are open again are not.
 
     Raises:
         ChatClosed: Somebody ended the run.
@@ -225,10 +238,10 @@ def answer_all(
 
 def _await(futures: Sequence[Future[Answer | None]], progress: Progress) -> None:
     """Wait until all are done, or raise what the first to fail raised."""
-    pending = set(futures)
+    pending, n_settled = set(futures), 0
     while pending:
         # Not for ever: a signal that was handed to another thread is only seen by this one when it wakes.
         done, pending = wait(pending, timeout=_WAKE_S, return_when=FIRST_EXCEPTION)
-        for future in done:
-            future.result()
-        progress("answering", len(futures) - len(pending), len(futures))
+        found = [future.result() for future in done]
+        n_settled += sum(answer is not None and not answer.is_open for answer in found)
+        progress("answering", n_settled, len(futures))

@@ -1,12 +1,14 @@
 """The chat client: one question, one answer, whatever the endpoint does in between.
 
-Tries again what can be tried again, within a deadline; says plainly what cannot. It neither caches nor judges. The key
-is in no request record, no error and no log.
+Tries again what can be tried again, within a deadline, and logs that it does; says plainly what cannot. It neither
+caches nor judges. The key is in no request record, no error and no log.
 """
 
 from __future__ import annotations
 
 import json
+import logging
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -26,9 +28,16 @@ if TYPE_CHECKING:
 
 _FIRST_PAUSE_S = 1.0
 _LONGEST_PAUSE_S = 60.0
+# An endpoint that no call has reached yet is more likely not there than busy.
+_UNREACHED_PATIENCE_S = 15.0
+_LONGEST_UNREACHED_PAUSE_S = 3.0
+_TOLD_FROM_ATTEMPT = 3
+_QUIET_S = 60.0
 # An answer without text is paid all the same, and at temperature 0 the next is likely no better.
 _MOST_USELESS = 3
 _LONGEST_REASON = 1_000  # characters
+
+_log = logging.getLogger(__name__)
 
 
 def _nobody(usage: Usage) -> None:
@@ -45,9 +54,11 @@ class ChatClient:
         limiter: Shared by everybody who asks this endpoint in this process.
         count_tokens: Counts tokens of a text, for endpoints that do not tell their usage.
         deadline_s: From the first attempt to the end of the last; waiting for leave of the limiter does not count,
-            but a pause that the endpoint asks for must fit into what is left.
+            but a pause that the endpoint asks for must fit into what is left. As long as no call has reached the
+            endpoint it is 15 s at most.
         timeout_s: For one attempt, from connecting to the last byte.
         sleep: Waits between attempts; by default as long as asked for, or until :meth:`close`.
+        clock: Seconds, only ever rising.
     """
 
     def __init__(
@@ -60,6 +71,7 @@ class ChatClient:
         deadline_s: float = 600.0,
         timeout_s: float = 120.0,
         sleep: Callable[[float], None] | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._base_url = base_url
         self._key = api_key.strip()
@@ -68,6 +80,10 @@ class ChatClient:
         self._deadline_s = deadline_s
         self._closed = threading.Event()
         self._sleep = sleep or self._pause
+        self._clock = clock
+        self._was_reached = False
+        self._quiet_until = -math.inf
+        self._telling = threading.Lock()
         self._transport = Transport(base_url, self._key, timeout_s)
 
     def most(self, request: ChatRequest) -> Usage:
@@ -98,7 +114,8 @@ class ChatClient:
         Raises:
             ChatClosed: The client was closed.
             RequestRefused: The endpoint will never answer this request (too long, filtered, malformed).
-            EndpointUnusable: It will answer none before a setting changes (key, model, quota).
+            EndpointUnusable: It will answer none before a setting changes (key, model, quota), or no call has reached
+                it yet, and this one could not either.
             EndpointUnavailable: It did not answer within the deadline, asks to be left alone for longer, or what it
                 answers is of no use.
         """
@@ -109,51 +126,89 @@ class ChatClient:
         def pause_s(state: RetryCallState) -> float:
             failure = state.outcome.exception() if state.outcome else None
             asked = failure.failure.pause_s if isinstance(failure, _TryAgain) else None
+            if asked is None:
+                return min(
+                    grows(state), _LONGEST_PAUSE_S if self._was_reached else _LONGEST_UNREACHED_PAUSE_S
+                )
             # Jitter on top of what was asked for, or all workers would be back in the same instant.
-            return grows(state) if asked is None else asked + grows(state) * 0.1
+            return asked + grows(state) * 0.1
 
-        course = _Course(paid, self.most(request), self._deadline_s)
+        course = _Course(paid, self.most(request), self._deadline_s, self._clock)
 
         def hopeless(state: RetryCallState) -> bool:
-            return bool(state.upcoming_sleep > course.left_s) or course.n_useless >= _MOST_USELESS
+            return bool(state.upcoming_sleep > self._left_s(course)) or course.n_useless >= _MOST_USELESS
+
+        def tell(state: RetryCallState) -> None:
+            failure = state.outcome.exception() if state.outcome else None
+            if isinstance(failure, _TryAgain):
+                self._tell(failure.failure, course)
 
         attempts = Retrying(
-            retry=retry_if_exception_type(_TryAgain), wait=pause_s, stop=hopeless, sleep=self._sleep
+            retry=retry_if_exception_type(_TryAgain),
+            wait=pause_s,
+            stop=hopeless,
+            before_sleep=tell,
+            sleep=self._sleep,
         )
         try:
             return attempts(self._attempt, request, course)
         except RetryError as error:
-            raise self._unavailable(str(error.last_attempt.exception()), course) from None
+            raise self._given_up(str(error.last_attempt.exception()), course) from None
         except PauseTooLong as error:
-            raise self._unavailable(str(error), course) from None
+            raise self._given_up(str(error), course) from None
 
     def _pause(self, seconds: float) -> None:
         self._closed.wait(seconds)
 
+    @property
+    def _patience_s(self) -> float:
+        """For one call, as things are."""
+        return self._deadline_s if self._was_reached else min(self._deadline_s, _UNREACHED_PATIENCE_S)
+
+    def _left_s(self, course: _Course) -> float:
+        return course.left_s - self._deadline_s + self._patience_s
+
+    def _tell(self, failure: Transient, course: _Course) -> None:
+        """Log that a call is tried again: at once without a connection, else from its third attempt; once a minute."""
+        if not failure.is_unreachable and course.n_attempts < _TOLD_FROM_ATTEMPT:
+            return
+        with self._telling:
+            if self._clock() < self._quiet_until:
+                return
+            self._quiet_until = self._clock() + _QUIET_S
+        reason, left_s = self._told(failure.reason), self._left_s(course)
+        _log.warning(
+            "endpoint %s does not answer (%s): trying again for up to %.0f s", self._base_url, reason, left_s
+        )
+
     def _attempt(self, request: ChatRequest, course: _Course) -> Reply:
         if self._closed.is_set():
             raise ChatClosed
-        came = time.monotonic()
+        came = self._clock()
         with self._limiter.call(course.left_s) as permit:
-            started = time.monotonic()
+            started = self._clock()
             course.waited_s += started - came
             course.n_attempts += 1
             body = self._body(request, permit, most_bytes(course.most))
-            seconds = time.monotonic() - started
+            seconds = self._clock() - started
         reply = self._reply(body, seconds, course)
         self._limiter.succeeded()
         return reply
 
     def _body(self, request: ChatRequest, permit: Permit, n_bytes: int) -> bytes:
         try:
-            return self._transport.post(request, n_bytes)
+            body = self._transport.post(request, n_bytes)
         except Failed as failed:
             if self._closed.is_set():
                 raise ChatClosed from None
             raise self._raised(failed.failure, permit) from None
+        self._was_reached = True
+        return body
 
     def _raised(self, failure: Failure, permit: Permit) -> Exception:
         """The exception for a failure; throttling is passed on to the limiter."""
+        if not (isinstance(failure, Transient) and failure.is_unreachable):
+            self._was_reached = True
         if isinstance(failure, Unusable):
             return EndpointUnusable(self._base_url, self._told(failure.reason))
         if isinstance(failure, Refused):
@@ -162,8 +217,12 @@ class ChatClient:
             self._limiter.refused(permit, failure.pause_s or 0.0)
         return _TryAgain(failure)
 
-    def _unavailable(self, reason: str, course: _Course) -> EndpointUnavailable:
-        return EndpointUnavailable(self._base_url, self._told(reason), course.n_attempts, self._deadline_s)
+    def _given_up(self, reason: str, course: _Course) -> EndpointUnavailable | EndpointUnusable:
+        told = self._told(reason)
+        if self._was_reached:
+            return EndpointUnavailable(self._base_url, told, course.n_attempts, self._deadline_s)
+        tried = f"{course.n_attempts} attempts within {self._patience_s:.0f} s, and no answer before"
+        return EndpointUnusable(self._base_url, f"{told} ({tried}): see that it runs")
 
     def _reply(self, body: bytes, seconds: float, course: _Course) -> Reply:
         try:
@@ -196,18 +255,21 @@ class ChatClient:
 class _Course:
     """What happens to one request from its first attempt on."""
 
-    def __init__(self, paid: Callable[[Usage], None], most: Usage, deadline_s: float) -> None:
+    def __init__(
+        self, paid: Callable[[Usage], None], most: Usage, deadline_s: float, clock: Callable[[], float]
+    ) -> None:
         self.paid = paid
         self.most = most
+        self._clock = clock
         self.waited_s = 0.0
         self.n_attempts = 0
         self.n_useless = 0
-        self._ends_at = time.monotonic() + deadline_s
+        self._ends_at = clock() + deadline_s
 
     @property
     def left_s(self) -> float:
         """Until the deadline, which waiting for leave puts off; below 0 behind it."""
-        return self._ends_at + self.waited_s - time.monotonic()
+        return self._ends_at + self.waited_s - self._clock()
 
     def useless(self, reason: str) -> _TryAgain:
         self.n_useless += 1

@@ -3,7 +3,9 @@
 =====================================================================  =========================================
 failure                                                                meaning
 =====================================================================  =========================================
-no connection, time-out, 408, 409, 425, 500 to 599                     transient: again, with growing pauses
+no connection, time-out, 408, 409, 425, 500 to 599                     transient: again, with growing pauses; but
+                                                                       an endpoint that no call of a run has
+                                                                       reached yet is unusable after 15 s
 an answer that is empty, broken off, or cannot be read                 transient: three times at most
 429                                                                    transient: again when the endpoint allows,
                                                                        and fewer calls at once; 429 for a spent
@@ -61,6 +63,7 @@ _UNUSABLE_STATUS = frozenset({401, 402, 403, 404, 407})
 _LOCAL_ERRORS = frozenset(
     {"InvalidURL", "LocalProtocolError", "OverflowError", "SSLCertVerificationError", "UnsupportedProtocol"}
 )
+_UNREACHABLE = frozenset({"ConnectError", "ConnectTimeout"})
 _TIMEOUTS = frozenset({"APITimeoutError", "TimeoutError", "TimeoutException"})
 _PASSING_ERRORS = frozenset({"HTTPError", "OSError", "OpenAIError", "StreamError", "ValueError"})
 _LONGEST_PAUSE_S = 86_400.0  # nobody waits longer, and far longer ones overflow
@@ -74,11 +77,13 @@ class Transient:
         reason: For people.
         pause_s: What the endpoint asked for; None if it did not say.
         is_throttling: The endpoint has too much to do: fewer calls at once.
+        is_unreachable: There was no connection, so that nothing was sent.
     """
 
     reason: str
     pause_s: float | None = None
     is_throttling: bool = False
+    is_unreachable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +157,8 @@ def classify_error(error: Exception, timeout_s: float) -> Failure | None:
         return Refused("bad_request", f"the text cannot be sent: {reason}")
     if encoding or names & _LOCAL_ERRORS or "UnicodeError" in names:
         return Unusable(f"nothing can be sent to it: {reason}")
+    if names & _UNREACHABLE:
+        return Transient(f"no connection: {reason}", is_unreachable=True)
     if names & _TIMEOUTS:
         return Transient(f"no answer within {timeout_s:.0f} s")
     return Transient(f"no connection: {reason}") if names & _PASSING_ERRORS else None

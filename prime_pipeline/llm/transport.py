@@ -86,9 +86,10 @@ class Transport:
         status = next((e for e in (error, error.__cause__) if isinstance(e, _ErrorStatus)), None)
         if status:
             return status.failure
-        if sockets.is_cut:
+        failure = classify_error(error, self._timeout_s)
+        if sockets.is_cut and not (isinstance(failure, Transient) and failure.is_unreachable):
             return Transient(f"no answer within {self._timeout_s:.0f} s")
-        return classify_error(error, self._timeout_s)
+        return failure
 
     def _client(self) -> OpenAI:
         """This thread's client."""

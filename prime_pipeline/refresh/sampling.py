@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import heapq
-import uuid
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 
 from prime_pipeline.llm.budget import Prices
+from prime_pipeline.llm.in_order import done_in_order
 from prime_pipeline.progress import Progress, silent
 from prime_pipeline.records import Document, Section, SectionOutcome, Spending, section_id
-from prime_pipeline.restructuring.restructurer import outcomes_in_order
+from prime_pipeline.refresh.spending import note_spending
 from prime_pipeline.restructuring.rewriting import Rewriter
 from prime_pipeline.restructuring.strategy import Strategy
-from prime_pipeline.storage.ledger import Ledger, LedgerLine, LedgerRun
+from prime_pipeline.storage.ledger import Ledger
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +96,7 @@ def sample_sections(
         key=lambda pair: (pair[0].doc_id, pair[1].ordinal),
     )
     sampled = []
-    outcomes = outcomes_in_order([partial(rewriter.rewrite, *pair) for pair in pairs], n_workers)
+    outcomes = done_in_order([partial(rewriter.rewrite, *pair) for pair in pairs], n_workers)
     for (document, section), outcome in zip(pairs, outcomes, strict=True):
         sampled.append(_sampled(document, section, outcome, rewriter, count_tokens))
         progress("sample", len(sampled), len(pairs))
@@ -110,12 +109,7 @@ def note_sample(ledger: Ledger, sample: Sample, strategy: Strategy, prices: Pric
     for sampled in sample.sections:
         doc_id = sampled.document.doc_id
         spending[doc_id] = spending.get(doc_id, Spending()) + sampled.outcome.spending
-    now = datetime.now(UTC).isoformat(timespec="seconds")
-    run_id = f"sample-{uuid.uuid4()}"
-    ledger.open_run(LedgerRun(run_id, now, strategy.fingerprint, strategy.label, None, None, None))
-    for doc_id, spent in spending.items():
-        cost = prices.cost(spent.prompt_tokens, spent.completion_tokens) if prices else None
-        ledger.add(LedgerLine(run_id, doc_id, spent, cost))
+    note_spending(ledger, "sample", strategy.fingerprint, strategy.label, spending, prices)
 
 
 def _eligible(documents: Iterable[Document], rewriter: Rewriter) -> Iterator[tuple[str, str]]:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from prime_pipeline.datasets.queries import QuerySet
 from prime_pipeline.errors import NothingToStudy
 from prime_pipeline.evaluation.answering import AnswerGenerator
 from prime_pipeline.evaluation.passages import Condition, Sections, sections_by_id
+from prime_pipeline.indexes.builds import read_manifest
+from prime_pipeline.llm.budget import Prices
 from prime_pipeline.records import Document, Section, Spending, document_of
+from prime_pipeline.refresh.spending import note_spending
 from prime_pipeline.reporting.studies import STUDIES_VERSION, evaluated, kept, loaded, restructurer, versions
 from prime_pipeline.restructuring.rewriting import rough_tokens
 from prime_pipeline.storage.fingerprint import fingerprint
-from prime_pipeline.storage.ledger import LedgerLine, LedgerRun
 from prime_pipeline.studies.answers import (
     AnswerEstimate,
     Asked,
@@ -38,15 +38,16 @@ def estimate_generated_answers(workspace: Workspace) -> AnswerEstimate:
         NothingToStudy: See :func:`generated_answers`.
     """
     asked, _ = _asked(workspace, _answerable(workspace))
-    with workspace.chat() as chat:
+    with workspace.chat(workspace.settings.answer_options.model) as chat:
         generator = AnswerGenerator(chat, workspace.settings.answer_options, rough_tokens)
-        return estimate_answers(asked, generator, workspace.settings.llm.price)
+        return estimate_answers(asked, generator, answer_price(workspace))
 
 
 def generated_answers(workspace: Workspace) -> tuple[Study, Spending]:
     """Have the language model answer all questions with references under each condition, and score the answers.
 
-    This spends money on what is not in the cache, within the budget. It is never part of a refresh.
+    This spends money on what is not in the cache, within the budget, and notes it in the ledger, also if it is
+    interrupted. It is never part of a refresh.
 
     Returns:
         The study, and what this run cost.
@@ -58,10 +59,13 @@ def generated_answers(workspace: Workspace) -> tuple[Study, Spending]:
     queries = _answerable(workspace)
     asked, sections = _asked(workspace, queries)
     options, llm = workspace.settings.answer_options, workspace.settings.llm
-    with workspace.chat() as chat:
+    with workspace.chat(workspace.settings.answer_options.model) as chat:
         generator = AnswerGenerator(chat, options, rough_tokens)
-        answered = generate_answers(asked, generator, llm.concurrency, workspace.progress)
-    _note_spending(workspace, answered.spending)
+        try:
+            answered = generate_answers(asked, generator, llm.concurrency, workspace.progress)
+        finally:
+            chat.close()  # what is under way after an interruption shall not be paid behind the note
+            _note_spending(workspace, generator.spending)
     if answered.incomplete:
         raise answered.incomplete
 
@@ -69,6 +73,21 @@ def generated_answers(workspace: Workspace) -> tuple[Study, Spending]:
         return answer_findings(answered, queries, sections, options.model, restructurer(workspace))
 
     return kept(workspace, ANSWERS, _determinants(workspace, queries), make), answered.spending
+
+
+def answer_price(workspace: Workspace) -> Prices | None:
+    """What the model costs that answers; None if it is not in the table."""
+    model = workspace.settings.answer_options.model
+    return workspace.settings.llm.model_copy(update={"model": model}).price
+
+
+def conditions_left_out(workspace: Workspace) -> tuple[str, ...]:
+    """Why the conditions that need restructured text cannot be asked in full mode, and what to do; empty if they can."""
+    variants = {report.variant for report, runs in evaluated(workspace) if "default" in runs.sections}
+    if workspace.settings.mode != "full" or variants != {"offline"}:
+        return ()
+    left_out = " and ".join(c.value for c in Condition if c is not Condition.RAW_TO_RAW)
+    return (f"{left_out} are left out: {_reason_without_full(workspace)}",)
 
 
 def kept_answers(workspace: Workspace) -> tuple[Study | None, bool]:
@@ -118,6 +137,21 @@ def _rankings(workspace: Workspace) -> dict[Condition, Mapping[str, Sequence[str
     return rankings
 
 
+def _reason_without_full(workspace: Workspace) -> str:
+    live = workspace.builds("full").live_path
+    if live is None:
+        return "no restructured index is published yet: run `prime refresh --mode full`"
+    made_by = read_manifest(live).restructuring
+    if workspace.has_corpus("full"):
+        return "the evaluation is not of the restructured index that is published: run `prime refresh`"
+    by_rules = 'set restructuring.method = "extractive"'
+    back = "return to the settings that made it" if made_by.startswith("llm:") else by_rules
+    return (
+        f"the settings ask for another restructuring ({workspace.strategy.label}) than that of the published index "
+        f"({made_by}): run `prime refresh --mode full`, or {back}"
+    )
+
+
 def _determinants(workspace: Workspace, queries: QuerySet) -> dict[str, Any]:
     options = asdict(workspace.settings.answer_options)
     return {
@@ -131,12 +165,6 @@ def _determinants(workspace: Workspace, queries: QuerySet) -> dict[str, Any]:
 
 def _note_spending(workspace: Workspace, spent: Spending) -> None:
     """Write into the ledger what answers cost, as a run of its own that belongs to no document; nothing where all was known."""
-    if not spent.calls:
-        return
-    price = workspace.settings.llm.price
-    now = datetime.now(UTC).isoformat(timespec="seconds")
-    run_id = f"answers-{uuid.uuid4()}"
-    label = f"answers:{workspace.settings.answer_options.model}"
-    workspace.ledger.open_run(LedgerRun(run_id, now, "", label, None, None, None))
-    cost = price.cost(spent.prompt_tokens, spent.completion_tokens) if price else None
-    workspace.ledger.add(LedgerLine(run_id, "", spent, cost))
+    if spent.calls:
+        label = f"answers:{workspace.settings.answer_options.model}"
+        note_spending(workspace.ledger, "answers", "", label, {"": spent}, answer_price(workspace))

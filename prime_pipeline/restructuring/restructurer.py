@@ -5,12 +5,11 @@ How one section is restructured is for others; where the outcomes are kept, too.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
 from typing import Protocol
 
+from prime_pipeline.llm.in_order import done_in_order
 from prime_pipeline.progress import Progress, silent
 from prime_pipeline.records import Document, DocumentOutcome, Finding, Section, SectionOutcome
 from prime_pipeline.restructuring.judge import Judge
@@ -19,13 +18,6 @@ from prime_pipeline.restructuring.strategy import Strategy
 from prime_pipeline.text.protected import Protected, protect
 
 Task = Callable[[], SectionOutcome]
-
-_WINDOW_PER_WORKER = 32
-"""Sections (and ends of documents) under way for each worker. So many may be finished while the first one hangs, before
-the order makes workers wait."""
-
-
-_WAKE_S = 0.5
 
 
 class Restructurer(Protocol):
@@ -113,7 +105,7 @@ def restructure_all(
     """
     outcomes: list[SectionOutcome] = []
     n_sections = 0
-    for step in _done(_steps(documents, restructurer), n_workers):
+    for step in done_in_order(_steps(documents, restructurer), n_workers):
         if isinstance(step, Document):
             yield step, DocumentOutcome(step.doc_id, tuple(outcomes))
             outcomes = []
@@ -123,49 +115,17 @@ def restructure_all(
             progress("restructuring", n_sections, None)
 
 
-def outcomes_in_order(tasks: Iterable[Task], n_workers: int) -> Generator[SectionOutcome]:
-    """The outcomes of tasks in their order, several at once; ends early as :func:`restructure_all` does."""
-    for outcome in _done(iter(tasks), n_workers):
-        if isinstance(outcome, SectionOutcome):
-            yield outcome
-
-
-def _steps(documents: Iterable[Document], restructurer: Restructurer) -> Iterator[Task | Document]:
+def _steps(
+    documents: Iterable[Document], restructurer: Restructurer
+) -> Iterator[Callable[[], SectionOutcome | Document]]:
     """The tasks of each document, and the document itself behind them."""
     for document in documents:
         yield from restructurer.tasks(document)
-        yield document
+        yield partial(_itself, document)
 
 
-def _done(steps: Iterator[Task | Document], n_workers: int) -> Iterator[SectionOutcome | Document]:
-    """What becomes of each step, in order: a task's outcome; a document passes as it is."""
-    if n_workers == 1:
-        yield from (step if isinstance(step, Document) else step() for step in steps)
-        return
-    pool = ThreadPoolExecutor(n_workers, thread_name_prefix="restructuring")
-    ahead: deque[Future[SectionOutcome] | Document] = deque()
-    try:
-        for step in steps:
-            ahead.append(step if isinstance(step, Document) else pool.submit(step))
-            while ahead and (len(ahead) >= _WINDOW_PER_WORKER * n_workers or _is_ready(ahead[0])):
-                yield _result(ahead.popleft())
-        while ahead:
-            yield _result(ahead.popleft())
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
-
-
-def _is_ready(step: Future[SectionOutcome] | Document) -> bool:
-    return isinstance(step, Document) or step.done()
-
-
-def _result(step: Future[SectionOutcome] | Document) -> SectionOutcome | Document:
-    if isinstance(step, Document):
-        return step
-    while not step.done():
-        # Not for ever: a signal that was handed to another thread is only seen by this one when it wakes.
-        wait([step], timeout=_WAKE_S)
-    return step.result()
+def _itself(document: Document) -> Document:
+    return document
 
 
 def _with_placeholders(raw: Protected, extract: str) -> str:

@@ -25,8 +25,6 @@ PAIRS: Final = (
     (Condition.FULL_TO_FULL, Condition.RAW_TO_RAW),
 )
 """The comparisons of conditions; declared once, as one family."""
-_PASSING: Final = frozenset({"endpoint_unavailable", "endpoint_unusable", "budget_spent"})
-"""Failures that another run may not meet: no mean is taken over them."""
 
 Asked = Mapping[Condition, Sequence[Question]]
 """The questions under each condition, with what is read to answer them."""
@@ -109,9 +107,9 @@ def generate_answers(
     for condition, of_condition in asked.items():
         answers = answer_all(of_condition, generator, n_workers, progress)
         spending += answers.spending
-        lost = [answer for answer in answers.answers if answer.failure in _PASSING]
+        lost = [answer for answer in answers.answers if answer.is_open]
         if answers.stopped or lost:
-            n_done = sum(answer.failure not in _PASSING for answer in answers.answers)
+            n_done = len(answers.answers) - len(lost)
             reason = answers.stopped or lost[0].detail
             incomplete = AnswersIncomplete(condition.value, n_done, len(of_condition), reason)
             return Answered(found, spending, incomplete)
