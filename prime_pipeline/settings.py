@@ -1,14 +1,15 @@
 """The one settings model: validated, from options, ``PRIME_*`` variables and ``prime.toml`` files, in this order.
 
 Of two files the one in the home folder wins over the one in the working directory, since it belongs to what is stored
-there. Only the command line, the Dagster definitions and servers read settings; everything below them is handed its own
-small options record.
+there. Each may extend another file, whose values stand right below its own. Only the command line, the Dagster
+definitions and servers read settings; everything below them is handed its own small options record.
 """
 
 import os
 import tomllib
-from collections.abc import Mapping
-from dataclasses import fields, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from functools import reduce
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
 
@@ -50,10 +51,12 @@ Method = Literal["extractive", "llm"]
 
 _EMBEDDERS: dict[Profile, str] = {"embedded": EMBEDDED_MODEL, "paper": "BAAI/bge-small-en-v1.5"}
 _NLI_MODELS: dict[Profile, str | None] = {"embedded": None, "paper": PAPER_NLI_MODEL}
+_CHUNK_EMBEDDERS: dict[Profile, str | None] = {"embedded": None, "paper": "BAAI/bge-m3"}
 _SCORERS: dict[Profile, Scorer] = {"embedded": "late_interaction", "paper": "cross_encoder"}
 FILE_NAME = "prime.toml"
-_PATHS = ("corpus", "queries", "home", "cache_home")
-_MODELS = ("embedder", "cross_encoder", "nli_model")
+_PATHS = ("corpus", "queries", "home", "cache_home", "extends")
+_NOT_INHERITED = ("home", "corpus", "queries", "cache_home", "evaluate", "mode", "extends")
+_MODELS = ("embedder", "cross_encoder", "nli_model", "chunk_embedder")
 _MOST = 1_000_000  # beyond any use, and far below what numpy, SQLite and hnswlib take
 _Count = Annotated[int, Field(ge=0, le=_MOST)]
 _Positive = Annotated[int, Field(ge=1, le=_MOST)]
@@ -278,6 +281,11 @@ class Settings(BaseSettings):
     cache_home: Path | None = Field(
         default=None, description="Home whose caches are shared. Default: home itself."
     )
+    extends: Path | None = Field(
+        default=None,
+        description="Another settings file, whose values stand below those of the file that names it. What it says its own "
+        "home is for is not inherited: home, cache_home, corpus, queries, evaluate and mode.",
+    )
     corpus: str | None = Field(
         default=None,
         description="Folder of documents, BEIR folder or JSONL file, QASPER JSON file, or installed: for the "
@@ -300,6 +308,11 @@ class Settings(BaseSettings):
     )
     cross_encoder: str = Field(
         default="cross-encoder/ms-marco-MiniLM-L-6-v2", description="Model name or local folder."
+    )
+    chunk_embedder: str | None = Field(
+        default=None,
+        description="Name or folder of the second embedder of prime reproduce, for bge-m3-chunk-256. Default: none; BAAI/bge-m3 "
+        "in the paper profile.",
     )
     nli_model: str | None = Field(
         default=None,
@@ -337,12 +350,12 @@ class Settings(BaseSettings):
     def _absolute(cls, location: str | None) -> str | None:
         return _absolute_location(location, Path()) if location else None
 
-    @field_validator("cache_home")
+    @field_validator("cache_home", "extends")
     @classmethod
-    def _absolute_folder(cls, folder: Path | None) -> Path | None:
-        return None if folder is None else Path(_absolute_path(str(folder), Path()))
+    def _absolute_place(cls, place: Path | None) -> Path | None:
+        return None if place is None else Path(_absolute_path(str(place), Path()))
 
-    @field_validator("embedder", "cross_encoder", "nli_model")
+    @field_validator("embedder", "cross_encoder", "nli_model", "chunk_embedder")
     @classmethod
     def _usable_name(cls, model: str | None) -> str | None:
         if model is not None:
@@ -394,6 +407,11 @@ class Settings(BaseSettings):
     def contradiction_model(self) -> str | None:
         """Name or folder of the NLI model; None where contradictions are not looked for."""
         return self.nli_model or _NLI_MODELS[self.profile]
+
+    @property
+    def chunk_embedder_model(self) -> str | None:
+        """Name or folder of the experiment's second embedder; None where it has none."""
+        return self.chunk_embedder or _CHUNK_EMBEDDERS[self.profile]
 
     @property
     def answer_options(self) -> AnswerOptions:
@@ -454,20 +472,23 @@ def load_settings(options: Mapping[str, Any] | None = None) -> Settings:
         options: What the caller was told explicitly, by field name; None values count as not told.
 
     Raises:
-        SettingsError: A value is out of range, a name unknown, or a file is no TOML.
+        SettingsError: A value is out of range, a name unknown, a file is no TOML, or one that is extended is missing.
     """
     told = {name: value for name, value in (options or {}).items() if value is not None}
     here = _read_file(Path(FILE_NAME))
-    home = _home(told.get("home") or os.environ.get("PRIME_HOME") or here.get("home"))
-    own = _read_file(home / FILE_NAME)
-    if own.get("home", str(home)) != str(home):
+    named = told.get("home") or os.environ.get("PRIME_HOME") or here.get("home")
+    home = _named_path("home", named if isinstance(named, str | Path) else ".prime")
+    named = told.get("extends") or os.environ.get("PRIME_EXTENDS")
+    extends = _named_path("extends", named) if isinstance(named, str | Path) else None
+    files = _read_files(here, home, extends)
+    if files.own.get("home", str(home)) != str(home):
         raise SettingsError(
             f"{home / FILE_NAME} is the file of this home and cannot name another: remove home"
         )
     try:
-        return Settings(**{**told, "files": _merged(here, own)}).model_copy(update={"home": home})
+        return Settings(**{**told, "files": files.merged}).model_copy(update={"home": home})
     except ValidationError as error:
-        raise SettingsError(_explain(error, home)) from error
+        raise SettingsError(_explain(error, files.paths)) from error
     except UnparsableVariable as error:
         raise SettingsError(f'{error}: lists and groups are written as JSON, such as ["a", "b"]') from error
     except RecursionError as error:
@@ -477,16 +498,20 @@ def load_settings(options: Mapping[str, Any] | None = None) -> Settings:
 def remember(settings: Settings) -> None:
     """Write what this home is for into its own ``prime.toml``, keeping whatever else is there, comments included.
 
-    That is its corpus, queries, caches, and the mode, profile and evaluated systems if they are not the default ones. So
-    ``prime search``, ``prime ui`` and a scheduled refresh find what ``prime refresh --corpus DIR`` was told.
+    That is its corpus, queries, caches, the file that it extends, and the mode, profile and evaluated systems if they are
+    not those that it would have anyway: the default ones, or of the profile the one of the file that it extends. The text
+    that BM25 sees in full mode is written if no file says the same, since another text would be another index. So
+    ``prime search``, ``prime ui`` and a scheduled refresh find what ``prime refresh --corpus DIR`` was told. Nothing else
+    of the settings is copied, a key least of all.
 
     Raises:
         SettingsError: A path is not UTF-8, or the file is no TOML.
         StoreUnavailable: The file cannot be written.
     """
     path = settings.stored.settings_file
-    written = _read_file(path)
+    files = _read_files(_read_file(Path(FILE_NAME)), path.parent, settings.extends)
     facts = {
+        "extends": None if settings.extends is None else str(settings.extends),
         "corpus": settings.corpus,
         "queries": settings.queries,
         "cache_home": None if settings.cache_home is None else str(settings.cache_home.absolute()),
@@ -494,16 +519,19 @@ def remember(settings: Settings) -> None:
         "profile": settings.profile,
         "evaluate": list(settings.evaluate),
     }
-    defaults = {
+    anyway = {
         "mode": _default("mode"),
         "profile": _default("profile"),
         "evaluate": list(_default("evaluate")),
+        **files.inherited,
+        **files.own,
     }
     news: dict[str, Any] = {
-        name: value
-        for name, value in facts.items()
-        if value is not None and value != written.get(name, defaults.get(name))
+        name: value for name, value in facts.items() if value is not None and value != anyway.get(name)
     }
+    lexical_source = settings.restructuring.lexical_source
+    if lexical_source and lexical_source != files.merged.get("restructuring", {}).get("lexical_source"):
+        news["restructuring"] = {"lexical_source": lexical_source}
     if news:
         _write_into(path, news)
 
@@ -514,30 +542,110 @@ def _write_into(path: Path, values: Mapping[str, Any]) -> None:
     try:
         document = tomlkit.parse(path.read_text(encoding="utf-8-sig") if path.is_file() else "")
         for name, value in values.items():
-            document[name] = value
+            if isinstance(value, Mapping):
+                document.setdefault(name, {}).update(value)
+            else:
+                document[name] = value
         write_text(path, document.as_string())
     except (ValueError, RecursionError) as error:  # a path that is no text, or TOML that only tomllib reads
         raise SettingsError(f"{path} cannot be brought up to date: {error}") from error
 
 
-def _home(named: object) -> Path:
-    """The home that an option, a variable or a file names; what is no path is left for the validation to explain."""
+def _named_path(setting: str, named: str | Path) -> Path:
+    """A path that must be known before all settings are validated."""
     try:
-        return Path(_absolute_path(str(named) if isinstance(named, str | Path) else ".prime", Path()))
+        return Path(_absolute_path(str(named), Path()))
     except ValueError as error:
-        raise SettingsError(f"home: {error} (found {named!r})") from error
+        raise SettingsError(f"{setting}: {error} (found {named!r})") from error
 
 
 def _default(name: str) -> Any:
     return Settings.model_fields[name].default
 
 
-def _read_file(path: Path) -> dict[str, Any]:
-    """A settings file, with its relative paths made absolute: they are relative to the file."""
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """What the settings files say.
+
+    Attributes:
+        below: The one in the working directory, over those that it extends.
+        inherited: Those that the home's own extends.
+        own: The home's own.
+        paths: Where all of them lie, or would lie.
+    """
+
+    below: Mapping[str, Any]
+    inherited: Mapping[str, Any]
+    own: Mapping[str, Any]
+    paths: tuple[Path, ...]
+
+    @property
+    def merged(self) -> dict[str, Any]:
+        """All of them, each over those before."""
+        return reduce(_merged, (self.below, self.inherited, self.own), {})
+
+
+def _read_files(here: Mapping[str, Any], home: Path, extends: Path | None) -> _Files:
+    """All files that count for a home.
+
+    Args:
+        here: What the one in the working directory says.
+        home: The home.
+        extends: What its own is told to extend by an option or a variable, whatever it says itself.
+    """
+    here_path, own_path = Path(FILE_NAME), home / FILE_NAME
+    own = _read_file(own_path)
+    told = {} if extends is None else {"extends": str(extends)}
+    below, inherited = _extended(here_path, here), _extended(own_path, {**own, **told})
+    # What the working directory's file extends was for that file, and is not what the home's own does.
+    here = {name: value for name, value in here.items() if name != "extends"}
+    return _Files(
+        below=_merged(_together(below), here),
+        inherited=_together(inherited),
+        own=own,
+        paths=(here_path, *below, own_path, *inherited),
+    )
+
+
+def _extended(path: Path, values: Mapping[str, Any]) -> dict[Path, dict[str, Any]]:
+    """The files that a file extends, one after the other, with what is inherited of each; the nearest first.
+
+    Raises:
+        SettingsError: One of them is missing, cannot be read, or is among those that extend it.
+    """
+    found: dict[Path, dict[str, Any]] = {}
+    passed: set[str] = set()
+    while "extends" in values:
+        named = values["extends"]
+        if not isinstance(named, str) or not named:
+            raise SettingsError(f"{path}: extends: expected the path of a settings file (found {named!r})")
+        passed.add(os.path.realpath(path))
+        if os.path.realpath(named) in passed:
+            raise SettingsError(f"{path} extends {named}, which leads back to itself: remove one extends")
+        values = _read_file(Path(named), extended_by=path)
+        path = Path(named)
+        found[path] = {name: value for name, value in values.items() if name not in _NOT_INHERITED}
+    return found
+
+
+def _together(found: Mapping[Path, dict[str, Any]]) -> dict[str, Any]:
+    return reduce(_merged, reversed(tuple(found.values())), {})
+
+
+def _read_file(path: Path, extended_by: Path | None = None) -> dict[str, Any]:
+    """A settings file, with its relative paths made absolute: they are relative to the file.
+
+    One that is not there says nothing, unless another one counts on it.
+    """
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (FileNotFoundError, NotADirectoryError):
-        return {}
+        if extended_by is None:
+            return {}
+        raise SettingsError(
+            f"{extended_by} is to extend {path}, which is not there: settings would silently be others. Put the file "
+            "back, or correct or remove extends"
+        ) from None
     except RecursionError as error:
         raise SettingsError(f"{path} cannot be read: it is nested too deeply") from error
     except (OSError, ValueError) as error:  # the latter for wrong bytes, wrong TOML, and numbers without end
@@ -596,9 +704,9 @@ def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any
     return merged
 
 
-def _explain(error: ValidationError, home: Path) -> str:
+def _explain(error: ValidationError, paths: Iterable[Path]) -> str:
     faults = [_fault(fault["loc"], fault["msg"], fault["input"]) for fault in error.errors()]
-    files = [path.absolute() for path in (Path(FILE_NAME), home / FILE_NAME) if path.is_file()]
+    files = [path.absolute() for path in paths if path.is_file()]
     origins = ", ".join(["options", "PRIME_* variables", *map(str, dict.fromkeys(files))])
     return f"settings are not valid: {'; '.join(faults)}. They come from {origins}"
 

@@ -16,10 +16,12 @@ HEADER = "query-id\tcorpus-id\tscore\n"
 QUESTION = '{"_id": "q1", "text": "What flies?"}\n'
 
 
-def beir(folder: Path, queries: str = QUESTION, qrels: str = f"{HEADER}q1\td1\t2\n") -> str:
-    (folder / "qrels").mkdir()
+def beir(
+    folder: Path, queries: str = QUESTION, qrels: str = f"{HEADER}q1\td1\t2\n", split: str = "test"
+) -> str:
+    (folder / "qrels").mkdir(exist_ok=True)
     (folder / "queries.jsonl").write_text(queries, encoding="utf-8")
-    (folder / "qrels" / "test.tsv").write_text(qrels, encoding="utf-8")
+    (folder / "qrels" / f"{split}.tsv").write_text(qrels, encoding="utf-8")
     return str(folder)
 
 
@@ -60,6 +62,40 @@ def test_grades_stay_as_they_are(tmp_path: Path) -> None:
 def test_faults_of_a_beir_folder(tmp_path: Path, queries: str, qrels: str, message: str) -> None:
     with pytest.raises(EvaluationError, match=message):
         load_query_set(beir(tmp_path, queries, qrels))
+
+
+@pytest.mark.parametrize(
+    ("splits", "measured", "suffix"),
+    [
+        (["dev", "test", "train"], "test", ""),
+        (["dev", "train"], "dev", "/dev"),
+        (["dev"], "dev", "/dev"),
+        (["train"], "train", "/train"),
+        (["validation"], "validation", "/validation"),
+    ],
+)
+def test_the_test_split_is_measured_or_dev_or_the_only_one_and_named(
+    splits: list[str], measured: str, suffix: str, tmp_path: Path
+) -> None:
+    for split in splits:
+        beir(tmp_path, qrels=f"{HEADER}q1\t{split}-document\t1\n", split=split)
+    (tmp_path / "qrels" / "readme.txt").write_text("no judgements")
+    (tmp_path / "qrels" / "._other.tsv").write_text("no judgements")
+    found = load_query_set(str(tmp_path))
+    assert found.qrels == {"q1": {f"{measured}-document": 1}}
+    assert found.name == f"{tmp_path.name}{suffix}"
+
+
+def test_of_several_other_splits_none_is_chosen(tmp_path: Path) -> None:
+    beir(tmp_path, split="train")
+    beir(tmp_path, split="held-out")
+    with pytest.raises(EvaluationError, match=r"\(held-out\.tsv, train\.tsv\).*keep the one to measure with"):
+        load_query_set(str(tmp_path))
+
+
+def test_faults_are_told_of_the_split_that_is_measured(tmp_path: Path) -> None:
+    with pytest.raises(EvaluationError, match=r"dev\.tsv: query 'q2' is judged but missing"):
+        load_query_set(beir(tmp_path, qrels=f"{HEADER}q2\td1\t1\n", split="dev"))
 
 
 def test_a_folder_without_judgements_is_named(tmp_path: Path) -> None:

@@ -304,18 +304,173 @@ def test_a_return_to_the_default_profile_is_remembered(home: Path) -> None:
     assert load_settings().profile == "embedded"
 
 
+def test_the_text_that_bm25_reads_is_remembered_beside_what_is_there(home: Path) -> None:
+    text = (
+        '# mine\n[restructuring] # how\nmethod = "extractive" # by rules\n\n[retrieval]\ntop_k = 9 # many\n'
+    )
+    write(home, text)
+    remember(load_settings({"restructuring": {"lexical_source": "raw"}}))
+    kept = (home / "prime.toml").read_text()
+    assert kept == text.replace("# by rules\n", '# by rules\nlexical_source = "raw"\n')
+    remember(load_settings({"restructuring": {"lexical_source": "both"}}))
+    assert (home / "prime.toml").read_text() == kept.replace('"raw"', '"both"')
+
+
+def test_a_text_for_bm25_that_a_file_names_is_left_to_that_file(
+    here: Path, home: Path, tmp_path: Path
+) -> None:
+    chosen = '[restructuring]\nlexical_source = "raw"\n'
+    write(here, chosen)
+    remember(load_settings())
+    assert not (home / "prime.toml").exists()
+    write(here, "")
+    write(tmp_path, chosen)
+    write(home, 'extends = "../prime.toml"\n')
+    settings = load_settings()
+    assert settings.lexical_source == "raw"
+    remember(settings)
+    assert (home / "prime.toml").read_text() == 'extends = "../prime.toml"\n'
+
+
+# --- files that extend another --------------------------------------------------------------------------------------
+
+
+def test_an_extended_file_stands_below_the_home_s_and_above_the_working_directory_s(
+    here: Path, home: Path, tmp_path: Path
+) -> None:
+    write(here, "[retrieval]\ntop_k = 6\nrrf_k = 6\narm_depth = 6")
+    write(tmp_path, "[retrieval]\ntop_k = 7\nrrf_k = 7")
+    write(home, 'extends = "../prime.toml"\n[retrieval]\ntop_k = 8')
+    settings = load_settings()
+    assert (settings.retrieval.top_k, settings.retrieval.rrf_k, settings.retrieval.arm_depth) == (8, 7, 6)
+    assert str(settings.extends) == f"{home}/../prime.toml"
+
+
+def test_an_extended_file_may_extend_another(home: Path, tmp_path: Path) -> None:
+    for name in ("near", "far"):
+        (tmp_path / name / "model").mkdir(parents=True)
+    write(home, 'extends = "../near/prime.toml"\n[retrieval]\ntop_k = 7')
+    write(tmp_path / "near", 'extends = "../far/prime.toml"\n[retrieval]\ntop_k = 8\nrrf_k = 8')
+    write(tmp_path / "far", 'embedder = "model"\n[retrieval]\ntop_k = 9\nrrf_k = 9\narm_depth = 9')
+    settings = load_settings()
+    assert (settings.retrieval.top_k, settings.retrieval.rrf_k, settings.retrieval.arm_depth) == (7, 8, 9)
+    assert Path(settings.embedder_model).resolve() == tmp_path / "far" / "model"
+
+
+def test_what_an_extended_file_says_its_home_is_for_is_not_inherited(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    write(
+        tmp_path,
+        'home = "x"\ncache_home = "x"\ncorpus = "docs"\nqueries = "q.jsonl"\nevaluate = ["bm25"]\nmode = "full"\n'
+        'profile = "paper"\n[llm]\nbase_url = "http://127.0.0.1:1/v1"\nmodel = "m"\n',
+    )
+    write(home, 'extends = "../prime.toml"')
+    settings = load_settings()
+    assert (settings.home, settings.cache_home, settings.corpus, settings.queries) == (home, None, None, None)
+    assert (settings.evaluate, settings.mode) == (("bm25", "stage1", "default"), "offline")
+    assert (settings.profile, settings.method) == ("paper", "llm")
+
+
+def test_a_file_to_extend_may_be_an_option_or_a_variable(
+    here: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("option", "variable", "file"):
+        (tmp_path / name).mkdir()
+        write(tmp_path / name, f'embedder = "{name}"')
+    write(home, 'extends = "../file/prime.toml"')
+    assert load_settings().embedder == "file"
+    monkeypatch.setenv("PRIME_EXTENDS", "../variable/prime.toml")
+    assert load_settings().embedder == "variable"
+    settings = load_settings({"extends": Path("../option/prime.toml")})
+    assert (settings.embedder, str(settings.extends)) == ("option", f"{here}/../option/prime.toml")
+
+
+def test_the_file_of_the_working_directory_may_extend_another_too(
+    here: Path, home: Path, tmp_path: Path
+) -> None:
+    write(tmp_path, 'corpus = "x"\n[retrieval]\ntop_k = 7\nrrf_k = 7')
+    write(here, 'extends = "../prime.toml"\n[retrieval]\ntop_k = 6')
+    settings = load_settings()
+    assert (settings.retrieval.top_k, settings.retrieval.rrf_k, settings.corpus) == (6, 7, None)
+    assert settings.extends is None
+    remember(settings)
+    assert not (home / "prime.toml").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "extended", "message"),
+    [
+        ('extends = "../other.toml"', "", r"{home} is to extend .*/\.\./other\.toml, which is not there"),
+        (
+            'extends = "other.toml/x"',
+            "",
+            r"which is not there.*Put the file back, or correct or remove extends",
+        ),
+        ('extends = "prime.toml"', "", r"{home} extends {home}, which leads back to itself"),
+        (
+            'extends = "../prime.toml"',
+            'extends = "home/prime.toml"',
+            r"prime\.toml, which leads back to itself",
+        ),
+        ('extends = "../prime.toml"', 'extends = "other.toml"', r"{other} is to extend .*other\.toml, which"),
+        ('extends = "../prime.toml"', "extends = 3", r"{other}: extends: expected the path .*\(found 3\)"),
+        ('extends = ""', "", r"{home}: extends: expected the path .*\(found ''\)"),
+        ("extends = 3", "", r"{home}: extends: expected the path .*\(found 3\)"),
+        ('extends = ".."', "", "cannot be read"),
+        ('extends = "../prime.toml"', "corpus = ", r"{other} cannot be read: Invalid value"),
+        ('extends = "../prime.toml"', "top_k = 3", r"top_k: Extra inputs .*, {home}, {other}$"),
+    ],
+)
+def test_faults_of_files_that_extend_another_are_told(
+    text: str, extended: str, message: str, home: Path, tmp_path: Path
+) -> None:
+    write(home, text)
+    write(tmp_path, extended)
+    paths = {"home": f"{home}/prime.toml", "other": f"{home}/../prime.toml"}
+    with pytest.raises(SettingsError, match=message.format(**{k: re.escape(p) for k, p in paths.items()})):
+        load_settings()
+
+
+def test_an_option_that_is_no_file_to_extend_is_explained() -> None:
+    with pytest.raises(SettingsError, match=r"extends: .* \(found 3\)"):
+        load_settings({"extends": 3})
+
+
+def test_the_file_to_extend_is_remembered_and_nothing_of_it_copied(home: Path, tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        'profile = "paper"\n[llm]\nbase_url = "http://127.0.0.1:1/v1"\nmodel = "m"\napi_key = "sk-secret"\n'
+        '[restructuring]\nlexical_source = "raw"\n',
+    )
+    first = load_settings({"extends": tmp_path / "prime.toml"})
+    remember(first)
+    assert (home / "prime.toml").read_text() == f'extends = "{tmp_path}/prime.toml"\n'
+    again = load_settings()
+    assert again == first
+    assert (again.profile, again.llm.api_key.get_secret_value()) == ("paper", "sk-secret")
+
+
+def test_another_profile_than_the_extended_file_s_is_remembered(home: Path, tmp_path: Path) -> None:
+    write(tmp_path, 'profile = "paper"')
+    write(home, 'extends = "../prime.toml"\n')
+    remember(load_settings({"profile": "embedded"}))
+    assert load_settings().profile == "embedded"
+
+
 BAD_PATHS = ["~nosuchuser/x", "a\0b", "a\udcff"]
 
 
 @pytest.mark.parametrize("path", BAD_PATHS)
-@pytest.mark.parametrize("name", ["home", "cache_home", "corpus", "queries", "embedder", "cross_encoder"])
+@pytest.mark.parametrize(
+    "name", ["home", "cache_home", "extends", "corpus", "queries", "embedder", "cross_encoder"]
+)
 def test_what_can_be_no_path_is_refused_as_an_option(name: str, path: str) -> None:
     with pytest.raises(SettingsError, match=name):
         load_settings({name: path})
 
 
 @pytest.mark.parametrize("path", ["~nosuchuser/x", "a\udcff"])
-@pytest.mark.parametrize("name", ["home", "cache_home", "corpus", "embedder"])
+@pytest.mark.parametrize("name", ["home", "cache_home", "extends", "corpus", "embedder"])
 def test_what_can_be_no_path_is_refused_as_a_variable(
     name: str, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -325,7 +480,7 @@ def test_what_can_be_no_path_is_refused_as_a_variable(
 
 
 @pytest.mark.parametrize("path", ["~nosuchuser/x", "a\\u0000b"])
-@pytest.mark.parametrize("name", ["home", "cache_home", "corpus", "embedder"])
+@pytest.mark.parametrize("name", ["home", "cache_home", "extends", "corpus", "embedder"])
 def test_what_can_be_no_path_is_refused_in_a_file(name: str, path: str, here: Path) -> None:
     write(here, f'{name} = "{path}"')
     with pytest.raises(SettingsError, match=name):

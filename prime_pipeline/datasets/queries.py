@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from prime_pipeline.corpus.bright import BRIGHT, bright_location
 from prime_pipeline.corpus.qasper import PARQUET, qasper_parts
@@ -34,13 +35,16 @@ from prime_pipeline.records import Qrels, Query
 from prime_pipeline.storage.fingerprint import fingerprint
 from prime_pipeline.storage.parquet import parquet_parts
 
+_BEIR_SPLITS: Final = ("test", "dev")
+
 
 @dataclass(frozen=True, slots=True)
 class QuerySet:
     """Queries and what is relevant to them.
 
     Attributes:
-        name: For reports: the folder's or file's name without suffix, ``bright/<task>``, or ``installed``.
+        name: For reports: the folder's or file's name without suffix, ``bright/<task>``, or ``installed``. That of a BEIR
+            folder bears the split behind it if it is not the test split: ``msmarco/dev``.
         queries: In the order of the source; every one is judged.
         qrels: Document grades by query id; the keys are exactly the ids of ``queries``.
         known_item: Whether each query was written for one known document, which alone counts as relevant. Measured
@@ -109,7 +113,8 @@ def load_query_set(location: str, doc_ids: Container[str] = frozenset()) -> Quer
     Args:
         location: One of
 
-            * a BEIR folder: ``queries.jsonl`` and ``qrels/test.tsv``; queries without judgements are left out;
+            * a BEIR folder: ``queries.jsonl`` and ``qrels/test.tsv``, else ``qrels/dev.tsv``, else the one file of another
+              split that is there; queries without judgements are left out;
             * a QASPER file (``.json``, ``.parquet``) or a folder with ``test-*.parquet``: every question with its reference
               answers, its paper being the one relevant document;
             * ``bright:<folder>#<task>``, with ``/long`` behind it for whole pages: the examples of a task of BRIGHT;
@@ -141,7 +146,7 @@ def load_query_set(location: str, doc_ids: Container[str] = frozenset()) -> Quer
     }
     if path.suffix not in readers or not path.is_file():
         raise EvaluationError(
-            f"no query set at {location!r}: give a BEIR folder (queries.jsonl and qrels/test.tsv), a QASPER .json or "
+            f"no query set at {location!r}: give a BEIR folder (queries.jsonl and qrels/test.tsv or dev.tsv), a QASPER .json or "
             f".parquet file, {BRIGHT}<folder>#<task>, a .jsonl, .csv or .tsv file of queries, or {INSTALLED!r}"
         )
     return readers[path.suffix](path)
@@ -156,7 +161,7 @@ def _installed() -> QuerySet:
 
 def _beir(folder: Path) -> QuerySet:
     qrels: dict[str, dict[str, int]] = {}
-    judgements = folder / "qrels" / "test.tsv"
+    judgements = _beir_judgements(folder / "qrels")
     for query_id, doc_id, grade in parsed_lines(judgements, _beir_judgement):
         if qrels.setdefault(query_id, {}).setdefault(doc_id, grade) != grade:
             raise EvaluationError(f"{judgements}: query {query_id!r} has two grades for {doc_id!r}: keep one")
@@ -166,7 +171,24 @@ def _beir(folder: Path) -> QuerySet:
             f"{judgements}: query {lost[0]!r} is judged but missing from queries.jsonl: add it there"
         )
     judged = (JudgedQuery(query, qrels[query.query_id]) for query in queries if query.query_id in qrels)
-    return _query_set(folder.resolve().name, judged, source=str(folder), known_item=False)
+    split = "" if judgements.stem == _BEIR_SPLITS[0] else f"/{judgements.stem}"
+    return _query_set(f"{folder.resolve().name}{split}", judged, source=str(folder), known_item=False)
+
+
+def _beir_judgements(folder: Path) -> Path:
+    """The judgements of the split that is measured: test, else dev, else the only one."""
+    try:
+        found = sorted(p.stem for p in folder.iterdir() if p.suffix == ".tsv" and not p.name.startswith("."))
+    except OSError:  # told by whoever reads the file
+        found = []
+    split = next((split for split in _BEIR_SPLITS if split in found), None)
+    if split is None and len(found) > 1:
+        names = ", ".join(f"{name}.tsv" for name in found)
+        raise EvaluationError(
+            f"{folder} holds judgements of several splits ({names}), but neither test.tsv nor dev.tsv: keep the one to "
+            "measure with there, and move the others elsewhere"
+        )
+    return folder / f"{split or next(iter(found), _BEIR_SPLITS[0])}.tsv"
 
 
 def _beir_judgement(line: str, line_number: int) -> tuple[str, str, int] | None:
