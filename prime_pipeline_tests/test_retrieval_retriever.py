@@ -12,7 +12,9 @@ import pytest
 from prime_pipeline.corpus.plain_text import parse_plain_text
 from prime_pipeline.errors import IndexCorrupt, IndexModelMismatch, IndexNotFound, SchemaMismatch
 from prime_pipeline.indexes.builds import LEXICAL_FILE, MANIFEST_FILE
+from prime_pipeline.indexes.vectors import ExactVectors
 from prime_pipeline.models.cross_encoder import CrossEncoderScorer
+from prime_pipeline.models.embedder import Vectors
 from prime_pipeline.retrieval.options import RetrievalOptions
 from prime_pipeline.retrieval.retriever import Rankings, Retriever, by_rank
 from prime_pipeline_tests.builds import Bench
@@ -231,3 +233,56 @@ def test_a_closed_retriever_says_so(retriever: Retriever) -> None:
     for ask in (retriever.search, retriever.rank, retriever.idf):
         with pytest.raises(RuntimeError, match="is closed: open a new one"):
             ask("engine")
+
+
+# --- for evaluation -----------------------------------------------------------------------------------------------
+
+HOUSE = make_document(
+    "house", "Roof: Tiles keep rain off.", "Engine room: An engine pumps water.", title="House"
+)
+
+
+@pytest.mark.parametrize("options", [RetrievalOptions(), STAGE1])
+def test_excluded_documents_are_ranked_nowhere(bench: Bench, options: RetrievalOptions) -> None:
+    with bench.retriever(options) as retriever:
+        everything = retriever.rank("an engine burns fuel")
+        without = retriever.rank("an engine burns fuel", excluded=frozenset({"car", "gone"}))
+    assert everything.documents[0] == "car"
+    assert set(without.documents) == set(everything.documents) - {"car"}
+    assert not any(found.startswith("car#") for found in without.sections)
+
+
+def test_excluded_documents_make_room_for_others(bench: Bench) -> None:
+    shallow = replace(STAGE1, arms=("metadata_vector",), arm_depth=1)
+    with bench.retriever(shallow) as retriever:
+        (first,) = retriever.rank("an engine burns fuel").documents
+        (second,) = retriever.rank("an engine burns fuel", excluded=frozenset({first})).documents
+    assert second != first
+
+
+@pytest.mark.parametrize(
+    "options", [RetrievalOptions(), replace(RetrievalOptions(), rerank_budget=1), STAGE1]
+)
+def test_all_sections_of_one_document_are_ranked(bench: Bench, options: RetrievalOptions) -> None:
+    bench.publish(BREAD, CAR, SKY, HOUSE)
+    with bench.retriever(options) as retriever:
+        assert retriever.rank_within("an engine burns fuel", "house") == ("house#2", "house#1")
+        assert retriever.rank_within("tiles", "house") == ("house#1", "house#2")
+        assert retriever.rank_within("tiles", "gone") == ()
+        assert retriever.rank_within("?!", "house") == ()
+
+
+class Another(HashingEmbedder):
+    """An embedder for which every text means the same."""
+
+    def encode_query(self, text: str) -> Vectors:
+        return super().encode_query("engine")
+
+
+def test_other_vectors_are_searched_by_the_embedder_that_made_them(bench: Bench) -> None:
+    own = HashingEmbedder()
+    vectors = ExactVectors(["bread", "car"], own.encode(["engine", "dough"]))
+    dense = replace(STAGE1, arms=("metadata_vector",))
+    with bench.retriever(dense) as retriever:
+        assert retriever.rank("dough", dense, vectors).documents == ("car", "bread")
+        assert retriever.rank("dough", dense, vectors, Another()).documents == ("bread", "car")

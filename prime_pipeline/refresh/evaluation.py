@@ -18,16 +18,16 @@ from prime_pipeline.metadata.options import MetadataOptions
 from prime_pipeline.metadata.synthesis import synthesise
 from prime_pipeline.models.embedder import Embedder
 from prime_pipeline.progress import Progress, silent
-from prime_pipeline.records import Document, document_of
+from prime_pipeline.records import Document
 from prime_pipeline.retrieval.comparison import run_system
-from prime_pipeline.retrieval.retriever import Rankings, Retriever, as_run
+from prime_pipeline.retrieval.retriever import Retriever, as_run
 from prime_pipeline.retrieval.systems import System
 from prime_pipeline.storage.atomic import write_text
 from prime_pipeline.storage.blob_cache import BlobCache
 from prime_pipeline.storage.fingerprint import fingerprint
 from prime_pipeline.storage.home import Home
 
-EVALUATION_VERSION = 2
+EVALUATION_VERSION = 3
 MEASURES = ("ndcg@5", "ndcg@10", "p@5", "r@5", "mrr", "map")
 
 
@@ -99,7 +99,7 @@ def evaluate_build(
 ) -> EvaluationReport:
     """Evaluate systems over a build, unless the home holds just this evaluation already; then write it there.
 
-    What a query excludes has left its rankings before they are cut, measured or kept. Rankings are written before the measures, so that there are never measures without them.
+    What a query excludes is in none of its rankings. Rankings are written before the measures, so that there are never measures without them.
     """
     started = time.monotonic()
     variant = retriever.manifest.variant
@@ -108,7 +108,9 @@ def evaluate_build(
     if before is not None and before.fingerprint == wanted and read_runs(home.rankings(variant), wanted):
         return before
     rankings = {
-        system: fair(run_system(system, retriever, query_set.queries, literal_vectors, progress), query_set)
+        system: run_system(
+            system, retriever, query_set.queries, literal_vectors, progress, query_set.excluded
+        )
         for system in systems
     }
     runs = SystemRuns(
@@ -142,21 +144,6 @@ def _fingerprint(retriever: Retriever, query_set: QuerySet, systems: Sequence[Sy
             "systems": list(systems),
             "measures": MEASURES,
         }
-    )
-
-
-def fair(rankings: Mapping[str, Rankings], query_set: QuerySet) -> dict[str, Rankings]:
-    """The rankings by query without the documents that the query excludes, and without their sections."""
-    return {
-        query_id: _without(found, query_set.excluded.get(query_id, frozenset()))
-        for query_id, found in rankings.items()
-    }
-
-
-def _without(found: Rankings, excluded: frozenset[str]) -> Rankings:
-    return Rankings(
-        documents=tuple(doc_id for doc_id in found.documents if doc_id not in excluded),
-        sections=tuple(section for section in found.sections if document_of(section) not in excluded),
     )
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Set as AbstractSet
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Self
 
@@ -157,26 +158,56 @@ class Retriever:
         ]
 
     def rank(
-        self, query: str, options: RetrievalOptions | None = None, vectors: VectorSearch | None = None
+        self,
+        query: str,
+        options: RetrievalOptions | None = None,
+        vectors: VectorSearch | None = None,
+        embedder: Embedder | None = None,
+        excluded: AbstractSet[str] = frozenset(),
     ) -> Rankings:
         """Documents and sections for a query, for evaluation.
 
         With a scorer, documents with a scored section come first, by their best one; the others follow in the order
-        of stage 1. ``vectors`` takes the place of the build's vector index, for comparisons. A query without a word
-        finds nothing.
+        of stage 1. A query without a word finds nothing.
+
+        Args:
+            query: Any text.
+            options: Other options for this query.
+            vectors: Searched in the place of the build's vector index, for comparisons.
+            embedder: The one that made ``vectors``, if it is not the build's; it encodes the query for them only.
+            excluded: Ids of documents that are treated as if they were not there.
         """
         self._require_open()
         options = options or self.options
         if not lexical_words(query):
             return Rankings((), ())
         query = _encodable(query)
-        candidates = find_candidates(query, self._lexical, vectors or self._vectors, self._embedder, options)
+        candidates = find_candidates(
+            query, self._lexical, vectors or self._vectors, embedder or self._embedder, options, excluded
+        )
         sections = self._sections(query, candidates, options, options.rerank_budget or _N_RANKED_SECTIONS)
         doc_ids = [doc_id for doc_id, _ in candidates.ranking]
         if options.scorer != "none":
             doc_ids = list(dict.fromkeys([doc_id for doc_id, _ in best_by_document(sections)] + doc_ids))
         found = (section_id(s.section.doc_id, s.section.ordinal) for s in sections)
         return Rankings(tuple(doc_ids), tuple(found))
+
+    def rank_within(
+        self, query: str, doc_id: str, options: RetrievalOptions | None = None
+    ) -> tuple[str, ...]:
+        """All sections of one document for a query, for evaluation: ids, best first.
+
+        Stage 1 has nothing to find; the sections are ordered as :meth:`rank` orders those of its candidates. A query
+        without a word, and a document that is not indexed, find nothing.
+        """
+        self._require_open()
+        options = replace(options or self.options, rerank_budget=0)
+        if not lexical_words(query):
+            return ()
+        query = _encodable(query)
+        candidates = Candidates([(doc_id, 1.0)], {}, self._lexical.score_sections(query))
+        sections = self._sections(query, candidates, options, self.manifest.n_sections)
+        return tuple(section_id(s.section.doc_id, s.section.ordinal) for s in sections)
 
     def idf(self, words: Iterable[str]) -> dict[str, float]:
         """Smoothed IDF over the indexed documents: ln((N + 1) / (df + 1)) + 1 (the PRIME paper, section 3.3)."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,18 +41,25 @@ class Candidates:
 
 
 def find_candidates(
-    query: str, lexical: LexicalIndex, vectors: VectorSearch, embedder: Embedder, options: RetrievalOptions
+    query: str,
+    lexical: LexicalIndex,
+    vectors: VectorSearch,
+    embedder: Embedder,
+    options: RetrievalOptions,
+    excluded: AbstractSet[str] = frozenset(),
 ) -> Candidates:
-    """Ask every arm and fuse what they say."""
+    """Ask every arm and fuse what they say; each arm goes as much deeper as documents are excluded."""
     section_scores = lexical.score_sections(query)
+    depth = options.arm_depth + len(excluded)
     arms: dict[str, list[tuple[str, float]]] = {}
     for arm in options.arms:
         if arm == "document_bm25":
-            arms[arm] = lexical.search_documents(query, options.arm_depth)
+            found = lexical.search_documents(query, depth)
         elif arm == "section_bm25":
-            arms[arm] = best_sections_by_document(lexical, section_scores, options.arm_depth)
+            found = best_sections_by_document(lexical, section_scores, depth)
         else:
-            arms[arm] = vectors.search(embedder.encode_query(query), options.arm_depth)
+            found = vectors.search(embedder.encode_query(query), depth)
+        arms[arm] = [pair for pair in found if pair[0] not in excluded][: options.arm_depth]
     rankings = [[doc_id for doc_id, _ in ranking] for ranking in arms.values()]
     return Candidates(reciprocal_rank_fusion(rankings, options.rrf_k), arms, section_scores)
 
