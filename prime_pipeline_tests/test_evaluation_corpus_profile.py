@@ -16,6 +16,7 @@ from prime_pipeline.errors import EvaluationError
 from prime_pipeline.evaluation.corpus_profile import (
     MIN_DOCUMENTS,
     MODES,
+    UNLIKELY,
     CorpusProfile,
     Mode,
     PropertyName,
@@ -99,9 +100,26 @@ def test_without_headings_the_evidence_says_that_metadata_will_not_help() -> Non
 def test_evidence_against_stands_behind_evidence_for() -> None:
     profile = profile_of({**STRUCTURED, "common_headings": 0.7})
     assert profile.regime == "structure-exploiting"
-    *_, against, advice = profile.evidence
+    *_, against, unlikely, advice = profile.evidence
+    assert unlikely == "Unlikely: saturated (40% of its rules hold)."
     assert against.endswith("it does not hold that most headings tell a document from others.")
     assert advice.startswith("Index metadata")
+
+
+def test_a_regime_with_few_of_its_rules_met_is_unlikely_and_one_with_half_of_them_is_not() -> None:
+    # Of the five rules of saturated the first holds; of the first four, two.
+    few = profile_of(STRUCTURED)
+    assert few.alternatives == ()
+    assert few.evidence[-2] == "Unlikely: saturated (20% of its rules hold)."
+    known = {**STRUCTURED, "text_read": 0.9}
+    del known["neighbor_agreement"]
+    half = profile_of(known)
+    assert half.alternatives == (("saturated", 0.5),)
+    assert not any("Unlikely" in sentence for sentence in half.evidence)
+
+
+def test_from_too_few_documents_no_regime_is_called_unlikely() -> None:
+    assert not any("Unlikely" in sentence for sentence in profile_of(STRUCTURED, MIN_DOCUMENTS - 1).evidence)
 
 
 def test_too_few_documents_tell_nothing() -> None:
@@ -145,7 +163,7 @@ def test_whatever_the_properties_the_answer_is_consistent(values: Values) -> Non
     assert profile.regime not in dict(profile.alternatives)
     scores = [score for _, score in profile.alternatives]
     assert scores == sorted(scores, reverse=True)
-    assert all(0 < score <= 1 for score in scores)
+    assert all(UNLIKELY <= score <= 1 for score in scores)
     assert profile.evidence
 
 

@@ -58,7 +58,7 @@ def test_what_cannot_be_measured_is_none() -> None:
 def test_properties_read_as_sentences() -> None:
     assert (
         str(from_parts("of the documents are long", [(1, 1), (1, 1)]))
-        == "100 % [100 %, 100 %] of the documents are long (n = 2)"
+        == "100 % [34 %, 100 %] of the documents are long (n = 2)"
     )
     assert str(from_parts("tokens per word", [(3, 2)], is_share=False)) == "1.50 tokens per word (n = 1)"
 

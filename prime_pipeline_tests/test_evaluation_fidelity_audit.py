@@ -269,6 +269,32 @@ def test_intervals_resample_documents() -> None:
     assert (alone.value, alone.low, alone.method) == (0.0, None, "single")
 
 
+def test_shares_of_all_and_of_nothing_have_the_interval_of_as_many_trials_as_documents() -> None:
+    # Wilson's bounds of 4 trials: z² / (4 + z²) for no hit and 4 / (4 + z²) for 4 hits, and z² is 3.8415.
+    documents = [
+        rewritten(make_document(f"d{i}", "It took 12 runs and 14 days."), {1: "12 runs, 14 days."})
+        for i in range(4)
+    ]
+    found = with_intervals(audit(documents, FINDER), "rewritten", QUICK)
+    kept, invented = found["numbers_kept"], found["numbers_invented"]
+    assert (kept.value, kept.n, kept.n_clusters, kept.method) == (1.0, 8, 4, "wilson")
+    assert kept.low == pytest.approx(4 / 7.8415, abs=1e-5)
+    assert kept.high == 1.0
+    assert (invented.value, invented.n, invented.n_clusters, invented.method) == (0.0, 8, 4, "wilson")
+    assert invented.low == 0.0
+    assert invented.high == pytest.approx(3.8415 / 7.8415, abs=1e-5)
+
+
+def test_a_share_that_one_document_spoils_is_resampled() -> None:
+    bodies = ["12 runs, 14 days."] * 3 + ["12 runs."]
+    documents = [
+        rewritten(make_document(f"d{i}", "It took 12 runs and 14 days."), {1: body})
+        for i, body in enumerate(bodies)
+    ]
+    kept = with_intervals(audit(documents, FINDER), "rewritten", QUICK)["numbers_kept"]
+    assert (kept.value, kept.method) == (7 / 8, "bca")
+
+
 # --- losing documents and the router ------------------------------------------------------------------------------
 
 

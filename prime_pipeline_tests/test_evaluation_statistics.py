@@ -29,6 +29,7 @@ from prime_pipeline.evaluation.statistics import (
     paired_difference,
     paired_differences,
     share_interval,
+    smallest_p_value,
 )
 
 FEW = Resampling(n_resamples=100)
@@ -215,6 +216,18 @@ def test_without_enumeration_p_is_never_0() -> None:
     assert paired_difference(left, right).p_value == pytest.approx(2 / 2**14, abs=3e-4)
 
 
+@pytest.mark.parametrize("n", range(1, 14))
+def test_the_smallest_p_value_is_that_of_differences_of_one_sign(n: int) -> None:
+    left, right = named([1.0] * n), named([0.0] * n)
+    assert smallest_p_value(n) == paired_difference(left, right).p_value == 2 / 2**n
+
+
+@pytest.mark.parametrize("n", [14, 20, 100_000])
+def test_where_patterns_are_drawn_no_p_value_is_smaller_than_one_of_them(n: int) -> None:
+    assert smallest_p_value(n) == max(2 / 2 ** min(n, 60), 1 / 10_001)
+    assert smallest_p_value(n, FEW) == 1 / 101
+
+
 @pytest.mark.parametrize("n", [10, 60])
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_p_values_agree_with_scipy(n: int, seed: int) -> None:
@@ -320,6 +333,7 @@ def test_differences_by_rounding_are_none() -> None:
 def test_constant_values_have_an_interval_of_no_width() -> None:
     clusters = {f"q{at:04}": str(at**2 % 7) for at in range(30)}
     assert mean_interval(named([0.1] * 30), clusters) == Interval(0.1, 0.1, 0.1, 30, 4, "percentile")
+    assert mean_interval(named([1.0] * 30), clusters) == Interval(1.0, 1.0, 1.0, 30, 4, "percentile")
     result = paired_difference(named([0.4] * 30), named([0.1] * 30))
     assert (result.low, result.high) == (result.difference, result.difference)
     assert result.minimum_detectable_effect is None

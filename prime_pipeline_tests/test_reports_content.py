@@ -124,7 +124,7 @@ mappings = st.dictionaries(texts, numbers, max_size=3)
 words = st.dictionaries(texts, texts, max_size=3)
 optional = st.none() | measured()
 cells = st.builds(Cell, result=optional, per_query=mappings)
-contrasts = st.builds(Contrast, raw=measured(), restructured=measured(), relative=optional)
+contrasts = st.builds(Contrast, raw=measured(), restructured=measured(), relative=optional, n_clusters=counts)
 contents = st.builds(
     ReportContent,
     cells=st.lists(cells, max_size=3, unique_by=lambda cell: cell.key[1:]).map(tuple),
@@ -137,13 +137,15 @@ contents = st.builds(
             p_value=st.none() | numbers,
             p_adjusted=st.none() | numbers,
             minimum_detectable_effect=st.none() | numbers,
+            n_clusters=counts,
+            n_family=counts,
         ),
         max_size=2,
     ).map(tuple),
     density=st.lists(contrasts, max_size=2).map(tuple),
     evidence=st.lists(contrasts, max_size=2).map(tuple),
     answers=st.lists(st.builds(AnswerRow, f1=measured()), max_size=2).map(tuple),
-    audit=st.lists(st.builds(AuditRow, share=measured()), max_size=2).map(tuple),
+    audit=st.lists(st.builds(AuditRow, share=measured(), n_clusters=counts), max_size=2).map(tuple),
     break_even=st.none() | st.builds(BreakEven, numbers, numbers),
     profile=st.none()
     | st.builds(Profile, properties=st.lists(st.builds(Property, result=measured()), max_size=2).map(tuple)),
@@ -213,6 +215,19 @@ def test_an_edited_report_is_refused_with_the_place(
     node[path[-1]] = value
     with pytest.raises(ReportError, match=message):
         from_json(json.dumps(payload))
+
+
+def test_a_report_from_before_clusters_were_named_can_be_read() -> None:
+    payload = json.loads(to_json(report_content()))
+    for rows, names in (
+        ("comparisons", {"n_clusters", "n_family"}),
+        ("density", {"n_clusters"}),
+        ("audit", {"n_clusters"}),
+    ):
+        for row in payload[rows]:
+            for name in names:
+                assert row.pop(name) is None
+    assert from_json(json.dumps(payload)) == report_content()
 
 
 def test_a_cell_is_flat_and_holds_what_its_system_costs() -> None:

@@ -108,6 +108,8 @@ def test_a_report_begins_with_its_summary() -> None:
     assert texts(tree("full"), "h1") == ["PRIME on QASPER"]
     assert texts(tree("full"), "main > section:first-child h2") == ["Summary"]
     assert texts(tree("full"), ".summary dt")[:3] == ["Data", "Text", "Retrieval"]
+    assert texts(tree("full"), ".meta span")[:2] == ["queries from “qasper-test”", "416 documents"]
+    assert texts(tree("empty"), ".meta span") == ["nothing", "today"]
 
 
 def test_a_table_without_rows_names_the_command_that_fills_it() -> None:
@@ -225,10 +227,20 @@ def test_a_figure_draws_dots_whiskers_and_diamonds_in_the_colours_of_the_page() 
 
 
 def test_dots_are_hollow_where_a_change_cannot_be_told() -> None:
-    results = (Measured(0.2, 0.1, 0.3), Measured(0.2, -0.1, 0.3), Measured(0.2))
-    figure = LexborHTMLParser(svg(Chart("t", "a", marks(*results), is_change=True), "name"))
+    told, untold = marks(Measured(0.2, 0.1, 0.3), Measured(0.2, 0.1, 0.3))
+    chart = Chart("t", "a", (told, replace(untold, is_hollow=True)), is_change=True)
+    figure = LexborHTMLParser(svg(chart, "name"))
     dots = figure.css("use[stroke='var(--mark)']")
-    assert [dot.attributes["fill"] for dot in dots] == ["var(--mark)", "var(--ground)", "var(--ground)"]
+    assert [dot.attributes["fill"] for dot in dots] == ["var(--mark)", "var(--ground)"]
+    assert texts(figure, "desc") == [
+        "a: system 0 0.2000 [0.1000, 0.3000]; system 1 0.2000 [0.1000, 0.3000], which cannot be told"
+    ]
+
+
+def test_the_caption_says_when_dots_are_hollow() -> None:
+    assert "hollow where no difference can be told" in texts(tree("full"), "#comparisons figcaption")[0]
+    assert "hollow where no change can be told" in texts(tree("full"), "#table-5a figcaption")[0]
+    assert "hollow" not in texts(tree("full"), "#table-2 figcaption")[0]
 
 
 @pytest.mark.parametrize("value", [0.0, 1e-300, 1e300, -5.0])

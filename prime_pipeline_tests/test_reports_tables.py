@@ -7,8 +7,18 @@ from dataclasses import replace
 import pytest
 
 from prime_pipeline.reports.charts import MAX_MARKS, report_charts
-from prime_pipeline.reports.content import EXTRACTIVE, AuditRow, Cell, Measured, ReportContent, SystemCost
-from prime_pipeline.reports.layout import Datum, Table
+from prime_pipeline.reports.content import (
+    EXTRACTIVE,
+    AuditRow,
+    Cell,
+    Comparison,
+    Contrast,
+    Measured,
+    ReportContent,
+    SystemCost,
+)
+from prime_pipeline.reports.layout import Datum, Table, compact, text_datum
+from prime_pipeline.reports.summary import comparison_sentence
 from prime_pipeline.reports.tables import report_tables
 from prime_pipeline_tests.report_content import LLM, NO_WEIGHTS, report_content
 
@@ -119,7 +129,10 @@ def test_audit_rows_are_in_the_order_of_their_panels() -> None:
 def test_costs_have_their_ratio_to_structure_chunks() -> None:
     offline = row("cost", "PRIME offline")
     assert (offline["vectors"].text, offline["vectors"].detail) == ("416", "13.4× less")
-    assert offline["vectors, published"].text == "22.4× less"
+    assert row("cost", "PRIME offline, published")["vectors"] == Datum(
+        "22.4× less", "§ 4.1", 22.4, "published"
+    )
+    assert row("cost", "PRIME offline, published")["index size"] == Datum("")
     assert row("cost", "structure-chunks")["vectors"].detail == ""
     assert "query time, ms, dense" in offline
     assert "12,096 queries (23,296,000 tokens" in table("cost").caption
@@ -140,6 +153,94 @@ def test_equal_contents_in_another_order_give_the_same_tables_of_cells() -> None
         assert table(table_id, turned) == table(table_id)
 
 
+# --- columns ----------------------------------------------------------------------------------------------------
+
+
+def small(*rows: tuple[str, ...]) -> Table:
+    words = tuple(tuple(map(text_datum, row)) for row in rows)
+    return Table("id", "group", "title", "Caption.", ("data", "level", "value"), words)
+
+
+def test_a_column_that_is_empty_throughout_is_left_out() -> None:
+    found = compact(small(("a", "", "1"), ("b", "", "")))
+    assert found.columns == ("data", "value")
+    assert [[datum.text for datum in row] for row in found.rows] == [["a", "1"], ["b", ""]]
+    assert found.caption == "Caption."
+
+
+def test_a_column_that_does_not_vary_is_told_in_the_caption() -> None:
+    found = compact(small(("a", "all", "1"), ("a", "all", "2")), ("data", "level"))
+    assert (found.columns, found.caption) == (("value",), "Caption. Throughout: data a.")
+
+
+def test_the_columns_of_a_single_row_stay_and_so_do_those_of_none() -> None:
+    for table_ in (small(("a", "all", "1")), small()):
+        assert compact(table_, ("data", "level")) == table_
+
+
+@pytest.mark.parametrize("content", [CONTENT, report_content(EXTRACTIVE)], ids=["llm", "extractive"])
+def test_no_table_has_an_empty_column(content: ReportContent) -> None:
+    for found in report_tables(content):
+        filled = [any(row[at].text for row in found.rows) for at in range(len(found.columns))]
+        assert all(filled), found.id
+
+
+def test_comparisons_without_a_pipeline_have_no_column_for_it() -> None:
+    one = Comparison("systems", "ndcg@5", "", "default", "bm25", Measured(0.1, 0.0, 0.2, 9))
+    assert "pipeline" not in table("comparisons", replace(EMPTY, comparisons=(one,))).columns
+
+
+# --- what numbers rest on ---------------------------------------------------------------------------------------
+
+UNTOLD = Comparison(
+    "systems",
+    "ndcg@5",
+    "",
+    "default",
+    "bm25",
+    Measured(0.4, 0.3, 0.5, 30),
+    p_adjusted=0.07,
+    minimum_detectable_effect=0.2,
+    n_clusters=7,
+)
+
+
+def test_below_a_number_of_queries_stands_that_of_their_documents() -> None:
+    content = replace(
+        EMPTY,
+        comparisons=(UNTOLD,),
+        evidence=(Contrast("mrr", Measured(0.1), Measured(0.2), n_clusters=4),),
+        audit=(
+            AuditRow("B", "numbers", Measured(1.0, n=9), 4),
+            AuditRow("D", "flagged", Measured(0.5, n=9), 9),
+        ),
+    )
+    assert row("comparisons", "default", content)["n"] == Datum("30", "7 documents", 30, "number")
+    assert [fields[-1].detail for fields in table("table-6", content).rows] == ["4 documents", ""]
+    assert "n" not in table("table-5b", content).columns
+
+
+@pytest.mark.parametrize(
+    ("n_family", "shown"),
+    [(3, Datum("0.2000", "", 0.2, "number")), (4, Datum("none", "too few to tell", kind="number"))],
+)
+def test_no_effect_is_detectable_in_a_family_that_could_tell_nothing(n_family: int, shown: Datum) -> None:
+    # Signs of 7 documents give no p below 1/64, and four times that is above 0.05.
+    content = replace(EMPTY, comparisons=(replace(UNTOLD, n_family=n_family),))
+    assert row("comparisons", "default", content)["MDE"] == shown
+
+
+def test_a_table_of_two_protocols_says_which_rows_are_the_papers() -> None:
+    carried = Contrast("mrr", Measured(0.1), Measured(0.2), follows_paper=False)
+    papers = Contrast("mrr", Measured(0.1), Measured(0.2), question_type="evidence in both texts")
+    caption = table("table-5b", replace(EMPTY, evidence=(carried, papers))).caption
+    assert "rows of the paper's protocol (evidence in both texts) judge each text by its own." in caption
+    assert (
+        "carried over section by section." in table("table-5b", replace(EMPTY, evidence=(carried,))).caption
+    )
+    assert "carried over" not in table("table-5b").caption
+
+
 # --- figures ----------------------------------------------------------------------------------------------------
 
 
@@ -153,6 +254,31 @@ def test_figures_show_what_their_tables_hold() -> None:
     ]
     assert len(charts["table-2"].marks) == 15  # those that could not be measured are not drawn
     assert [mark.published for mark in charts["answers"].marks] == [0.0842, 0.0866, 0.0957]
+
+
+@pytest.mark.parametrize(
+    ("low", "p_adjusted", "is_hollow"),
+    [(0.3, 0.04, False), (0.3, 0.05, True), (-0.1, 0.04, True), (0.3, None, False), (None, 0.04, True)],
+)
+def test_a_dot_is_hollow_where_the_sentence_tells_no_difference(
+    low: float | None, p_adjusted: float | None, is_hollow: bool
+) -> None:
+    difference = Measured(0.4, low, None if low is None else 0.5, 30)
+    compared = replace(UNTOLD, difference=difference, p_adjusted=p_adjusted, n_clusters=40)
+    (mark,) = report_charts(replace(EMPTY, comparisons=(compared,)))["comparisons"].marks
+    assert mark.is_hollow is is_hollow
+    assert comparison_sentence(compared).claim.startswith("No difference") is is_hollow
+
+
+def test_a_task_of_bright_is_hollow_where_its_comparison_tells_no_difference() -> None:
+    assert all(mark.is_hollow for mark in report_charts(CONTENT)["table-3"].marks)  # every adjusted p is 0.64
+
+
+@pytest.mark.parametrize(("n_clusters", "is_hollow"), [(5, True), (6, False), (None, False)])
+def test_a_change_is_hollow_where_too_few_documents_tell_it(n_clusters: int | None, is_hollow: bool) -> None:
+    change = Contrast("mrr", Measured(0.1), Measured(0.2), Measured(1.0, 0.5, 1.5), n_clusters=n_clusters)
+    (mark,) = report_charts(replace(EMPTY, evidence=(change,)))["table-5b"].marks
+    assert mark.is_hollow is is_hollow
 
 
 def test_an_empty_report_has_no_figures() -> None:

@@ -27,6 +27,7 @@ from prime_pipeline.studies.findings import (
     MAX_DOCUMENTS,
     Findings,
     Row,
+    comparisons,
     contrast,
     difference,
     drawn,
@@ -288,6 +289,25 @@ def test_an_interval_is_shown_with_its_bounds_or_with_the_reason_why_there_are_n
 def test_a_difference_is_left_minus_right() -> None:
     found = difference(paired_difference({"a": 0.5, "b": 0.75}, {"a": 0.25, "b": 0.5}))
     assert found == Measured(0.25, 0.25, 0.25, 2)
+
+
+def test_comparisons_name_what_was_resampled_and_the_size_of_their_family() -> None:
+    values = {
+        name: {"q1": value, "q2": 0.5, "q3": 0.25} for name, value in (("a", 0.1), ("b", 0.2), ("c", 0.3))
+    }
+    pairs = [("a", "b"), ("a", "c")]
+    found = comparisons("family", "mrr", pairs, values, {"q1": "d", "q2": "d", "q3": "e"})
+    assert [(c.left, c.right, c.n_clusters, c.n_family) for c in found] == [
+        ("a", "b", 2, 2),
+        ("a", "c", 2, 2),
+    ]
+    assert comparisons("family", "mrr", pairs[:1], values, None)[0].n_clusters == 3
+
+
+def test_a_contrast_names_what_was_resampled() -> None:
+    values = {"q1": 0.2, "q2": 0.4}
+    assert contrast("mrr", values, values, {"q1": "d", "q2": "d"}).n_clusters == 1
+    assert contrast("mrr", values, values).n_clusters == 2
 
 
 def test_a_contrast_worked_by_hand() -> None:

@@ -107,6 +107,14 @@ def test_documents_of_one_text_only_are_not_contrasted() -> None:
     assert ratio.restructured.value == pytest.approx(1 / 3)
 
 
+def test_density_of_few_documents_is_told() -> None:
+    content = checked(density_findings(RAW, REWRITTEN))
+    assert {contrast.n_clusters for contrast in content.density} == {2}
+    assert content.notes == (
+        "Text density: from 2 documents only, so that the intervals are narrower than they should be.",
+    )
+
+
 def test_a_row_for_every_document_text_and_measure() -> None:
     findings = density_findings(RAW, REWRITTEN)
     (rows,) = findings.rows.values()
@@ -239,6 +247,22 @@ def test_retention_is_counted_word_for_word_as_the_paper_does() -> None:
     assert found["A", "documents under 50% retention"] == (1 / 2, 2)
 
 
+def test_shares_name_the_documents_that_their_items_nest_in() -> None:
+    clusters = {row.dimension: row.n_clusters for row in audited(LOSING, KEEPING).content.audit}
+    assert clusters["evidence retained, verbatim"] == 2
+    assert clusters["acronyms"] == 1
+    assert clusters["documents under 50% retention"] == 2
+    assert clusters["sections that the router would keep raw"] == 5
+
+
+def test_a_share_of_nothing_has_an_interval_with_documents_as_trials() -> None:
+    only = next(row for row in audited(LOSING, KEEPING).content.audit if "spans only" in row.dimension)
+    of_documents = share_interval(0, 2)
+    assert of_documents is not None
+    assert (only.share.low, only.share.high) == (0.0, of_documents.high)
+    assert only.share.n == 5
+
+
 def test_shares_of_documents_and_sections_have_intervals_of_trials() -> None:
     content = audited(LOSING, KEEPING).content
     by_name = {row.dimension: row.share for row in content.audit}
@@ -330,6 +354,7 @@ def test_without_a_model_there_is_no_panel_and_a_note_says_so() -> None:
     assert content.notes == (
         "Fidelity: named entities were found by names-1.",
         "Fidelity: contradictions were not looked for, as no NLI model is set (nli_model).",
+        "Fidelity: from 3 documents only, so that the intervals are narrower than they should be.",
     )
 
 
@@ -342,19 +367,23 @@ def test_the_length_of_gold_spans_is_told() -> None:
     assert "Fidelity: a gold span is kept whole or not at all; on average it has 4 words." in content.notes
 
 
-def test_evidence_of_few_documents_is_told() -> None:
-    told = (
-        "Fidelity of evidence: from 2 documents only, so that the intervals are narrower than they should be."
-    )
-    assert told in audited(LOSING, KEEPING).content.notes
+def test_an_audit_of_few_documents_is_told_and_one_of_fewer_with_evidence() -> None:
+    rest = "from {} documents only, so that the intervals are narrower than they should be."
+    notes = audited(LOSING, KEEPING).content.notes
+    assert [note for note in notes if "narrower" in note] == [f"Fidelity: {rest.format(2)}"]
+    notes = audited(LOSING, KEEPING, make_document("c", "No evidence.")).content.notes
+    assert [note for note in notes if "narrower" in note] == [
+        f"Fidelity: {rest.format(3)}",
+        f"Fidelity of evidence: {rest.format(2)}",
+    ]
     alone = audited(LOSING, KEEPING, evidence={"a": EVIDENCE["a"]}).content
-    assert not [note for note in alone.notes if "narrower" in note]
+    assert not [note for note in alone.notes if "Fidelity of evidence" in note]
 
 
 def test_spans_that_stand_nowhere_are_told() -> None:
     # "It runs for 4" stands in the text of another document, which is none of its own.
     content = audited(LOSING, KEEPING).content
-    assert "Fidelity: 2 gold spans stand in neither text, and no share counts them." in content.notes
+    assert "Fidelity: no share counts 2 gold spans that neither text holds." in content.notes
 
 
 def test_losing_documents_are_named_with_what_they_have_in_common() -> None:

@@ -70,6 +70,8 @@ MIN_DOCUMENTS: Final = 20
 """With fewer documents a share's interval spans half of the scale, and no regime is told."""
 MIN_SCORE: Final = 2 / 3
 """A regime whose rules hold by less than two thirds is not told: the evidence is contradictory."""
+UNLIKELY: Final = 1 / 2
+"""A regime with less than half of its rules on its side is called unlikely."""
 MIN_LEAD: Final = 0.15
 """A regime is not told either if one with another recommendation is this close."""
 
@@ -183,9 +185,10 @@ class CorpusProfile:
         properties: By name; those that could be measured.
         regime: The prediction.
         recommended_mode: What to index; None if inconclusive.
-        evidence: Sentences with the numbers that speak for the regime, then those that speak against it; the last one
-            says what to do.
-        alternatives: The other regimes that are not out of the question with their scores from 0 to 1, best first.
+        evidence: Sentences with the numbers that speak for the regime, then those that speak against it, then one on the
+            regimes that are unlikely; the last one says what to do.
+        alternatives: The other regimes with half of their rules on their side or more, with their scores up to 1, best
+            first.
     """
 
     properties: Mapping[PropertyName, Property]
@@ -259,9 +262,11 @@ def predict(properties: Mapping[PropertyName, Property], n_documents: int) -> Co
     doubt = _doubt(scores, best, n_documents)
     regime: Regime = "inconclusive" if doubt else best
     others = sorted(((r, s) for r, s in scores.items() if r != regime and s), key=lambda pair: -pair[1])
+    alternatives = tuple((r, s) for r, s in others if s >= UNLIKELY)
+    unlikely = _unlikely([pair for pair in others if pair not in alternatives], n_documents)
     mode = _mode(regime, properties)
-    evidence = [*_told(properties, best), doubt or _advice(regime, mode)]
-    return CorpusProfile(properties, regime, mode, tuple(evidence), tuple(others))
+    evidence = (*_told(properties, best), *unlikely, doubt or _advice(regime, mode))
+    return CorpusProfile(properties, regime, mode, evidence, alternatives)
 
 
 def _scores(properties: Mapping[PropertyName, Property]) -> dict[Regime, float]:
@@ -302,6 +307,14 @@ def _told(properties: Mapping[PropertyName, Property], regime: Regime) -> list[s
         f"{properties[rule.property]}: {'' if held[rule] else 'it does not hold that '}{rule.reason}."
         for rule in order
     ]
+
+
+def _unlikely(scores: Sequence[tuple[Regime, float]], n_documents: int) -> list[str]:
+    """A sentence on regimes that few of their rules speak for; none from too few documents to tell a regime."""
+    if not scores or n_documents < MIN_DOCUMENTS:
+        return []
+    named = ", ".join(f"{regime} ({score:.0%} of its rules hold)" for regime, score in scores)
+    return [f"Unlikely: {named}."]
 
 
 def _advice(regime: Regime, mode: Mode | None) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from prime_pipeline.evaluation.density import ReferenceIdf
-from prime_pipeline.evaluation.statistics import Interval, Resampling
+from prime_pipeline.evaluation.statistics import Interval, Resampling, share_interval
 from prime_pipeline.models.tokenizer import Tokenizer
 from prime_pipeline.records import Document, DocumentMetadata, Qrels, Query, Section
 from prime_pipeline.text.protected import inline_spans, protect
@@ -100,6 +100,12 @@ def from_parts(
         return None
     numerators, denominators = kept[:, :1], kept[:, 1:]
     value = numerators.sum(axis=0) / denominators.sum(axis=0)
+    # Resampling knows no width where all documents have all, or nothing: then they are the trials of Wilson's interval.
+    certain = (
+        share_interval(int(value[0]) * len(kept), len(kept)) if is_share and value[0] in {0, 1} else None
+    )
+    if certain is not None:
+        return Property(meaning, certain, is_share)
     ((low, high, method),) = ratio_bounds(value, numerators, denominators, resampling)
     interval = Interval(float(value[0]), low, high, len(kept), len(kept), method)
     return Property(meaning, interval, is_share)

@@ -33,6 +33,8 @@ Pair = tuple[str, str]
 
 ALPHA: Final = 0.05
 POWER: Final = 0.8
+FEW_CLUSTERS: Final = 20
+"""Below, bootstrap intervals are too narrow, by whichever method."""
 MAX_VALUE: Final = 1e100
 """Values beyond it, up or down, are refused: their squares would overflow."""
 
@@ -99,7 +101,8 @@ class PairedDifference:
     ``n_clusters - 1`` degrees of freedom (Bloom, "Minimum detectable effects", Evaluation Review 19, 1995). SE is the
     standard error of a ratio of sums over clusters (Cochran, *Sampling Techniques*, 1977, chapter 6), which without
     clusters is the standard deviation over the root of n. It tells what the data could have shown, also where the
-    observed difference is smaller.
+    observed difference is smaller. It knows nothing of a family that the p-value is adjusted over, which asks for more,
+    nor that few clusters may allow no small p-value at all: see :func:`smallest_p_value`.
 
     Attributes:
         left: Mean of the left system.
@@ -145,7 +148,8 @@ def mean_intervals(
 
     Where queries nest in clusters, such as questions in the paper they were asked about, clusters are resampled and
     not queries; the statistic is the mean over all queries of the resampled clusters. Values that do not vary give an
-    interval of no width. Intervals from fewer than about 20 clusters are too narrow, by whichever method.
+    interval of no width, also where they are all 0 or all 1: for what can be counted, :func:`share_interval` knows
+    better. Intervals from fewer than :data:`FEW_CLUSTERS` clusters are too narrow, by whichever method.
 
     Args:
         systems: Name to query to value.
@@ -214,6 +218,16 @@ def paired_differences(
     left = [[compared[name][query] for name, _ in pairs] for query in queries]
     right = [[compared[name][query] for _, name in pairs] for query in queries]
     return dict(zip(pairs, _compare(left, right, _membership(queries, clusters), resampling), strict=True))
+
+
+def smallest_p_value(n_clusters: int, resampling: Resampling = DEFAULT_RESAMPLING) -> float:
+    """The smallest p-value that a two-sided sign-flip test of so many clusters can give.
+
+    Of all patterns of signs, the observed one and its opposite are always as extreme as observed; where patterns are
+    drawn, one in ``n_resamples + 1`` is. If it is not below 0.05 once it is adjusted for a family, by Holm's method times
+    the number of comparisons, no comparison of the family can be told apart, however large the differences.
+    """
+    return max(2.0 ** (1 - n_clusters), 1 / (resampling.n_resamples + 1))
 
 
 def share_interval(hits: int, n: int, confidence: float = 0.95) -> Interval | None:

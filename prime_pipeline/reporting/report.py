@@ -15,6 +15,7 @@ from prime_pipeline.indexes.builds import Manifest, read_manifest
 from prime_pipeline.reporting.answers import kept_answers
 from prime_pipeline.reporting.studies import STUDIES, restructurer
 from prime_pipeline.reports.content import Measured, ReportContent
+from prime_pipeline.reports.page import layout_mark
 from prime_pipeline.reports.report_json import to_json
 from prime_pipeline.reports.side_by_side import compare
 from prime_pipeline.reports.writing import ReportFiles, read_report, report_files, write_report
@@ -26,6 +27,8 @@ from prime_pipeline.workspace import Workspace
 _FULL_MODE: Final = "prime refresh --mode full"
 _WITH_QUERIES: Final = "prime refresh --queries FILE"
 _EVALUATE: Final = "prime evaluate"
+_HEAD: Final = 2_000
+"""Characters of a page within which its layout is named."""
 _SETTINGS: Final = (
     ("profile", "mode", "corpus", "queries", "lexical_source"),
     ("metadata", "index", "retrieval", "restructuring", "answers"),
@@ -117,7 +120,7 @@ def _paired(clusters: Mapping[str, str], left: PerQuery, right: PerQuery) -> Mea
 def _is_written(files: ReportFiles, content: ReportContent) -> bool:
     try:
         return (
-            files.page.is_file()
+            layout_mark() in files.page.read_text(encoding="utf-8")[:_HEAD]
             and files.markdown.is_file()
             and files.json.read_text(encoding="utf-8") == to_json(content)
         )

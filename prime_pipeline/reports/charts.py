@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from prime_pipeline.reports import published, wording
+from prime_pipeline.reports.claims import is_change_told, is_told_apart
 from prime_pipeline.reports.content import EXTRACTIVE, Comparison, Contrast, Measured, ReportContent
 from prime_pipeline.reports.layout import place
 from prime_pipeline.reports.published import Published
@@ -14,16 +15,29 @@ from prime_pipeline.reports.tables import bright_comparisons, main_cells, system
 
 MAX_MARKS: Final = 36
 """A figure with more rows cannot be read; it shows the first ones and says so."""
+_NOT_TOLD_APART: Final = "where no difference can be told: the interval reaches zero or is missing, or the adjusted p is not below 0.05"
+_NO_CHANGE_TOLD: Final = (
+    "where no change can be told: the interval reaches zero or is missing, or rests on too few documents"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """One number of a figure, in a row named by the label and in a panel; ``published`` is drawn beside it."""
+    """One number of a figure.
+
+    Attributes:
+        label: Names the row.
+        result: None is not drawn.
+        published: Drawn beside it.
+        panel: In which it stands.
+        is_hollow: Whether it is a difference that cannot be told.
+    """
 
     label: str
     result: Measured | None
     published: float | None = None
     panel: str = ""
+    is_hollow: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +48,10 @@ class Chart:
         title: For people who cannot see it, too.
         axis: What the horizontal axis measures.
         marks: In order; rows with the same label are one row across the panels.
-        is_change: Numbers are differences: a line marks zero, and dots whose interval reaches it are hollow.
+        is_change: Numbers are differences: a line marks zero.
         is_share: Numbers are shown in percent.
         n_left_out: Marks beyond :data:`MAX_MARKS` rows.
+        hollow: When dots are hollow, for the caption; empty where none may be.
     """
 
     title: str
@@ -45,6 +60,7 @@ class Chart:
     is_change: bool = False
     is_share: bool = False
     n_left_out: int = 0
+    hollow: str = ""
 
     @property
     def has_published(self) -> bool:
@@ -67,12 +83,18 @@ def report_charts(content: ReportContent) -> Mapping[str, Chart]:
 
 
 def _chart(
-    title: str, axis: str, marks: Iterable[Mark], *, is_change: bool = False, is_share: bool = False
+    title: str,
+    axis: str,
+    marks: Iterable[Mark],
+    *,
+    is_change: bool = False,
+    is_share: bool = False,
+    hollow: str = "",
 ) -> Chart:
     found = [mark for mark in marks if mark.result is not None]
     labels = list(dict.fromkeys(mark.label for mark in found))[:MAX_MARKS]
     shown = tuple(mark for mark in found if mark.label in labels)
-    return Chart(title, axis, shown, is_change, is_share, len(found) - len(shown))
+    return Chart(title, axis, shown, is_change, is_share, len(found) - len(shown), hollow)
 
 
 def _table_2(content: ReportContent) -> Chart:
@@ -96,9 +118,17 @@ def _table_2(content: ReportContent) -> Chart:
 
 def _table_3(content: ReportContent) -> Chart:
     tasks = {c.dataset.partition("/")[2]: c for c in bright_comparisons(content)}
-    marks = (Mark(task, c.relative, _value(published.TABLE_3.get(task))) for task, c in tasks.items())
+    marks = (
+        Mark(task, c.relative, _value(published.TABLE_3.get(task)), is_hollow=not is_told_apart(c))
+        for task, c in tasks.items()
+    )
     return _chart(
-        "Change of NDCG@5 on BRIGHT", "relative change of NDCG@5", marks, is_change=True, is_share=True
+        "Change of NDCG@5 on BRIGHT",
+        "relative change of NDCG@5",
+        marks,
+        is_change=True,
+        is_share=True,
+        hollow=_NOT_TOLD_APART,
     )
 
 
@@ -108,10 +138,12 @@ def _contrasts(title: str, contrasts: Sequence[Contrast], numbers: Mapping[str, 
             ", ".join(filter(None, (wording.measure_label(c.measure), c.question_type))),
             c.relative,
             _value(numbers.get(c.measure)) if c.follows_paper else None,
+            is_hollow=not is_change_told(c),
         )
         for c in contrasts
     )
-    return _chart(title, "relative change, raw to restructured", marks, is_change=True, is_share=True)
+    axis = "relative change, raw to restructured"
+    return _chart(title, axis, marks, is_change=True, is_share=True, hollow=_NO_CHANGE_TOLD)
 
 
 def _answers(content: ReportContent) -> Chart:
@@ -127,8 +159,12 @@ def _audit(content: ReportContent) -> Chart:
 
 
 def _comparisons(content: ReportContent) -> Chart:
-    marks = (Mark(_comparison_label(content, c), c.difference) for c in content.comparisons)
-    return _chart("Paired differences", "difference, left minus right", marks, is_change=True)
+    marks = (
+        Mark(_comparison_label(content, c), c.difference, is_hollow=not is_told_apart(c))
+        for c in content.comparisons
+    )
+    axis = "difference, left minus right"
+    return _chart("Paired differences", axis, marks, is_change=True, hollow=_NOT_TOLD_APART)
 
 
 def _comparison_label(content: ReportContent, comparison: Comparison) -> str:

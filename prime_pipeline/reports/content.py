@@ -139,8 +139,12 @@ class Comparison:
         relative: The difference as a share of the right value; None where that is 0.
         p_value: Two-sided; None where there is no test.
         p_adjusted: By Holm's method over the family.
-        minimum_detectable_effect: The difference that so many queries would show with 80 % power.
+        minimum_detectable_effect: The difference that so many queries would show with 80 % power, in a test of its own
+            and where the family leaves room for it, see :func:`~prime_pipeline.reports.claims.could_be_told_apart`.
         restructurer: As in :class:`Cell`; of the side that is restructured.
+        n_clusters: What was resampled and had its signs flipped: documents that queries nest in, or the queries
+            themselves; None if unknown.
+        n_family: Comparisons of the family; None if unknown.
     """
 
     family: str
@@ -157,6 +161,8 @@ class Comparison:
     dataset: str = ""
     restructurer: str = ""
     reranker: str = ""
+    n_clusters: int | None = None
+    n_family: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +174,7 @@ class Contrast:
         relative: The change as a share of the raw value, 0.1 being 10 % more; None where the raw value is 0.
         question_type: Which queries; empty for all.
         follows_paper: Whether it is measured as the PRIME paper did, so that its number may stand beside.
+        n_clusters: As in :class:`Comparison`.
     """
 
     measure: str
@@ -176,6 +183,7 @@ class Contrast:
     relative: Measured | None = None
     question_type: str = ""
     follows_paper: bool = True
+    n_clusters: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,11 +208,16 @@ class AuditRow:
     """One dimension of the fidelity audit; the share is from 0 to 1.
 
     Panels: A evidence, B facts, C contradiction, D how well the router would have spared what was harmed.
+
+    Attributes:
+        n_clusters: Documents that the items nest in, or the items themselves where each stands for itself; None if
+            unknown.
     """
 
     panel: Panel
     dimension: str
     share: Measured
+    n_clusters: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,10 +126,10 @@ def _panel(
     for line in axes.get_xgridlines():
         line.set_clip_on(False)
     for mark in marks:
-        _draw(axes, mark, labels.index(mark.label), hollow_at_zero=chart.is_change)
+        _draw(axes, mark, labels.index(mark.label))
 
 
-def _draw(axes: Axes, mark: Mark, row: int, *, hollow_at_zero: bool) -> None:
+def _draw(axes: Axes, mark: Mark, row: int) -> None:
     result = mark.result
     if result is None:
         return
@@ -144,13 +144,12 @@ def _draw(axes: Axes, mark: Mark, row: int, *, hollow_at_zero: bool) -> None:
             clip_on=False,
             solid_capstyle="butt",
         )
-    is_hollow = hollow_at_zero and not result.excludes_zero
     axes.plot(
         [result.value],
         [row],
         "o",
         ms=8,
-        mfc=_GROUND if is_hollow else _MARK,
+        mfc=_GROUND if mark.is_hollow else _MARK,
         mec=_MARK,
         mew=1.8,
         clip_on=False,
@@ -266,7 +265,8 @@ def _spoken(mark: Mark, chart: Chart) -> str:
         return mark.label
     form = wording.percent if chart.is_share else wording.fine if chart.is_change else wording.score
     where = ", ".join(filter(None, (mark.label, mark.panel)))
-    return f"{where} {form(mark.result.value)} {wording.interval(mark.result, form)}"
+    told = ", which cannot be told" if mark.is_hollow else ""
+    return f"{where} {form(mark.result.value)} {wording.interval(mark.result, form)}{told}"
 
 
 def _local(name: str) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from prime_pipeline.reports import wording
@@ -67,6 +67,36 @@ def _kind(column: Sequence[Datum]) -> str:
     return kinds[0] if kinds else "text"
 
 
+def compact(table: Table, told: Collection[str] = ()) -> Table:
+    """The table without the columns that tell nothing.
+
+    Args:
+        table: With any columns.
+        told: Columns that the caption tells instead where all of several rows have the same; ``all`` goes without saying.
+
+    Returns:
+        Without the columns that are empty in every row, and without those of ``told`` that do not vary.
+    """
+    columns = {at: {row[at].text for row in table.rows} for at in range(len(table.columns))}
+    same = (
+        {
+            at: found
+            for at, (found, *others) in columns.items()
+            if found and not others and table.columns[at] in told and len(table.rows) > 1
+        }
+        if table.rows
+        else {}
+    )
+    kept = [at for at, found in columns.items() if at not in same and found != {""}]
+    throughout = "; ".join(f"{table.columns[at]} {text}" for at, text in same.items() if text != "all")
+    return replace(
+        table,
+        columns=tuple(table.columns[at] for at in kept),
+        rows=tuple(tuple(row[at] for at in kept) for row in table.rows),
+        caption=f"{table.caption} Throughout: {throughout}." if throughout else table.caption,
+    )
+
+
 def text_datum(text: str) -> Datum:
     """A name."""
     return Datum(text, order=text)
@@ -82,6 +112,15 @@ def number_datum(measured: Measured | None, form: wording.Format = wording.score
 def plain_datum(value: float | None, form: wording.Format) -> Datum:
     """A count or a p-value: a number that has no interval."""
     return Datum("") if value is None else Datum(form(value), order=value, kind="number")
+
+
+def n_datum(n: int | None, n_clusters: int | None) -> Datum:
+    """A number of values, and below it that of the documents which they nest in."""
+    if n is None:
+        return Datum("")
+    nests = n_clusters is not None and n_clusters != n
+    detail = wording.plural(n_clusters or 0, "document") if nests else ""
+    return Datum(wording.count(n), detail, n, "number")
 
 
 def published_datum(found: Published | None) -> Datum:

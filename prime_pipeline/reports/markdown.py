@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from prime_pipeline.reports import wording
 from prime_pipeline.reports.content import ReportContent, check
 from prime_pipeline.reports.layout import Datum, Table
 from prime_pipeline.reports.page import grouped, prose_parts, report_facts
@@ -31,7 +32,11 @@ def findings_markdown(content: ReportContent) -> str:
     check(content)
     blocks = []
     if content.profile and content.profile.evidence:
-        blocks.append(_bullets([f"Regime: {content.profile.regime}.", *content.profile.evidence]))
+        told = (
+            f"Regime: {content.profile.regime}.",
+            f"Recommended: {wording.recommendation(content.profile.recommended_mode)}.",
+        )
+        blocks.append(_bullets([*told, *content.profile.evidence]))
     for table in report_tables(content):
         if table.rows and not table.folded and table.id not in {"settings", "fingerprints"}:
             blocks += _table(table, "")

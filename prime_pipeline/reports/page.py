@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import groupby
+from typing import Final
 
 from prime_pipeline.pages import environment
+from prime_pipeline.reports import wording
 from prime_pipeline.reports.charts import report_charts
 from prime_pipeline.reports.content import ReportContent, check
 from prime_pipeline.reports.figures import svg
@@ -17,6 +19,15 @@ PUBLISHED_NOTE = (
     "Numbers marked published are those of the PRIME paper, made with its models on its data; they stand beside ours for "
     "orientation and enter no computation."
 )
+
+
+LAYOUT_VERSION: Final = 2
+"""Raise it when the same content would make another page, so that pages which are there are written anew."""
+
+
+def layout_mark() -> str:
+    """What the head of a page names its layout by."""
+    return f"prime_pipeline, layout {LAYOUT_VERSION}"
 
 
 def report_page(content: ReportContent) -> str:
@@ -46,8 +57,13 @@ def report_page(content: ReportContent) -> str:
 
 def report_facts(content: ReportContent) -> list[str]:
     """What stands below the title."""
-    documents = [] if content.n_documents is None else [f"{content.n_documents:,} documents"]
-    return [content.dataset, *documents, content.created]
+    documents = [] if content.n_documents is None else [wording.plural(content.n_documents, "document")]
+    has_queries = any(cell.result is not None for cell in content.cells_of(content.dataset))
+    return [
+        f"queries from “{content.dataset}”" if has_queries else content.dataset,
+        *documents,
+        content.created,
+    ]
 
 
 def grouped(tables: tuple[Table, ...]) -> Mapping[str, tuple[Table, ...]]:
@@ -66,5 +82,5 @@ def prose_parts(content: ReportContent) -> list[tuple[str, str, tuple[str, ...]]
 
 def render(template: str, **values: object) -> str:
     """A page from one of the templates; half of a surrogate pair, which no file can hold, becomes a question mark."""
-    page = environment("prime_pipeline.reports").get_template(template).render(values)
+    page = environment("prime_pipeline.reports").get_template(template).render(layout=layout_mark(), **values)
     return page.encode("utf-8", "replace").decode()

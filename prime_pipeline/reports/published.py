@@ -72,6 +72,7 @@ TABLE_2: Final[Mapping[tuple[str, str], Published]] = {
 }
 """Representation and pipeline to NDCG@5, QASPER test."""
 
+TABLE_3_MEAN: Final = _change(6.9, _CAPTION_3)
 TABLE_3: Final[Mapping[str, Published]] = {
     "pony": _change(175.6, "§ 4.1"),
     "biology": _GAINS,
@@ -79,9 +80,9 @@ TABLE_3: Final[Mapping[str, Published]] = {
     "sustainable_living": _LOSSES,
     "earth_science": _LOSSES,
     "theoremqa_theorems": _change(-59.8, f"{_CAPTION_3}; not in the mean"),
+    "mean of 8 structured tasks": TABLE_3_MEAN,
 }
-"""BRIGHT task to the relative change of NDCG@5; the macro-average over eight tasks is :data:`TABLE_3_MEAN`."""
-TABLE_3_MEAN: Final = _change(6.9, _CAPTION_3)
+"""BRIGHT task to the relative change of NDCG@5."""
 
 TABLE_4: Final[Mapping[str, Published]] = {
     "full-text": _score(0.374, "§ 4.1, BGE-small"),

@@ -1,27 +1,38 @@
 """The summary of a report: sentences written by rule, none of which claims more than the intervals allow.
 
-A difference is stated only where its interval excludes zero and, if p-values were adjusted, the adjusted one is below
-:data:`ALPHA`; everything else is said not to be told apart, with the effect that would have been seen.
+What may be claimed is decided in ``claims``. Everything else is said not to be told, with the effect that would have been
+seen, or with the reason why none would have been. Behind each claim stands what its intervals rest on.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from prime_pipeline.reports import wording
-from prime_pipeline.reports.content import EXTRACTIVE, Comparison, Contrast, Measured, ReportContent
+from prime_pipeline.reports.claims import (
+    are_few,
+    could_be_told_apart,
+    could_change_be_told,
+    is_change_told,
+    is_told_apart,
+    least_p_adjusted,
+)
+from prime_pipeline.reports.content import EXTRACTIVE, AuditRow, Comparison, Contrast, Measured, ReportContent
 from prime_pipeline.reports.tables import report_tables, system_label
 
-ALPHA: Final = 0.05
-"""An adjusted p-value from here on claims nothing."""
 MAX_COMPARISONS: Final = 10
 """Comparisons that get a sentence of their own; the others are counted."""
 _HIGHER: Final = "Higher for the restructured text than for the raw"
 _LOWER: Final = "Lower for the restructured text than for the raw"
 _SAME: Final = "No change from raw to restructured can be told"
+_CARRIED_OVER: Final = "by the evidence of the raw text, carried over"
+_PAPER: Final = "by the paper's protocol"
+
+Counted = Callable[[int, int], str]
+"""Words a number of values, and of the clusters that they nest in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +52,8 @@ def summary(content: ReportContent) -> Mapping[str, tuple[Sentence, ...]]:
         "Data": _data(content),
         "Text": _restructured(content),
         "Retrieval": _comparisons(content),
-        "Text density": _contrasts(content.density),
-        "Evidence": _contrasts(content.evidence),
+        "Text density": _contrasts(content.density, _documents),
+        "Evidence": _contrasts(content.evidence, wording.queries_about),
         "Fidelity": _audit(content),
         "Answers": _answers(content),
         "Corpus": _profile(content),
@@ -60,23 +71,24 @@ def _data(content: ReportContent) -> Iterator[Sentence]:
             if cell.result and cell.result.n and not cell.question_type
         }
     )
-    documents = (
-        "" if content.n_documents is None else f" over {wording.plural(content.n_documents, 'document')}"
-    )
+    documents = [] if content.n_documents is None else [wording.plural(content.n_documents, "document")]
     if not counts:
-        yield Sentence(f"No queries were measured on {content.dataset}{documents}.")
-    elif len(counts) == 1:
-        yield Sentence(f"{wording.plural(counts[0], 'query', 'queries')}{documents} of {content.dataset}.")
+        yield Sentence("; ".join([*documents, f"no queries were measured on “{content.dataset}”"]) + ".")
     else:
-        yield Sentence(
-            f"{wording.count(counts[0])} to {wording.plural(counts[-1], 'query', 'queries')}{documents} of {content.dataset}, depending "
-            "on the measure."
-        )
+        queries = f"{_from_to(counts, 'query', 'queries')} from “{content.dataset}”"
+        depending = ", depending on the measure" if len(counts) > 1 else ""
+        yield Sentence("; ".join([*documents, queries]) + f"{depending}.")
     if content.known_item:
         yield Sentence(
             "The queries are known-item queries: each was made from the document that it asks for. They tell systems apart on "
             "this corpus and do not say how well questions of users are answered."
         )
+
+
+def _from_to(counts: Sequence[int], one: str, many: str = "") -> str:
+    """The least and the largest of counts in ascending order, which may be one, with their noun."""
+    least = "" if counts[0] == counts[-1] else f"{wording.count(counts[0])} to "
+    return f"{least}{wording.plural(counts[-1], one, many)}"
 
 
 def _restructured(content: ReportContent) -> Iterator[Sentence]:
@@ -98,10 +110,12 @@ def _restructured(content: ReportContent) -> Iterator[Sentence]:
 def _comparisons(content: ReportContent) -> Iterator[Sentence]:
     """A sentence for each of the first comparisons on the report's own data; the others are counted."""
     own = [c for c in content.comparisons if c.dataset in {"", content.dataset}][:MAX_COMPARISONS]
+    yield from dict.fromkeys(_hopeless(c) for c in own if not could_be_told_apart(c))
     yield from map(comparison_sentence, own)
-    if any(c.minimum_detectable_effect is not None and not is_told_apart(c) for c in own):
+    if any(_detectable(c) is not None for c in own):
         yield Sentence(
-            "Where no difference can be told, one below the minimum detectable effect (MDE) would often go unseen."
+            "Where no difference can be told, one below the minimum detectable effect (MDE) would often go unseen; the "
+            "adjustment for the family asks for a larger one still."
         )
     if more := [c for c in content.comparisons if c not in own]:
         n_told = sum(map(is_told_apart, more))
@@ -111,10 +125,34 @@ def _comparisons(content: ReportContent) -> Iterator[Sentence]:
         )
 
 
-def is_told_apart(comparison: Comparison) -> bool:
-    """Whether the interval excludes zero, and the adjusted p-value, if there is one, agrees."""
-    p_adjusted = comparison.p_adjusted
-    return comparison.difference.excludes_zero and (p_adjusted is None or p_adjusted < ALPHA)
+def _hopeless(comparison: Comparison) -> Sentence:
+    """Why no comparison of a family could have told anything."""
+    least = wording.p_value(least_p_adjusted(comparison))
+    return Sentence(
+        f"With {_clusters(comparison)} and {_family(comparison)} no difference could have been told apart, however large.",
+        f"the least that an adjusted p could have been is {least}",
+    )
+
+
+def _family(comparison: Comparison) -> str:
+    n = comparison.n_family or 1
+    return f"a family of {wording.plural(n, 'comparison')}" if n > 1 else "one comparison"
+
+
+def _clusters(comparison: Comparison) -> str:
+    """What was resampled."""
+    n, n_clusters = comparison.difference.n, comparison.n_clusters or 0
+    return (
+        wording.plural(n_clusters, "query", "queries")
+        if n == n_clusters
+        else wording.plural(n_clusters, "document")
+    )
+
+
+def _detectable(comparison: Comparison) -> float | None:
+    """The effect that would have been seen; None where there is nothing to say of it."""
+    is_of_use = could_be_told_apart(comparison) and not is_told_apart(comparison)
+    return comparison.minimum_detectable_effect if is_of_use else None
 
 
 def comparison_sentence(comparison: Comparison) -> Sentence:
@@ -140,15 +178,20 @@ def _relative(comparison: Comparison) -> str:
 
 
 def _evidence(comparison: Comparison) -> str:
-    """Difference, interval, adjusted p-value, and for what is not told apart the effect that would have been seen."""
+    """Difference, interval, adjusted p-value, what they rest on, and the effect that would have been seen."""
     difference, p_adjusted = comparison.difference, comparison.p_adjusted
-    effect = None if is_told_apart(comparison) else comparison.minimum_detectable_effect
+    effect = _detectable(comparison)
+    n, n_clusters = difference.n, comparison.n_clusters
+    if not could_be_told_apart(comparison):
+        so_few = f", too few to tell any difference in {_family(comparison)}"
+    else:
+        so_few = ", so few that the interval is too narrow" if are_few(n_clusters) else ""
     parts = [
         f"difference {wording.signed(difference.value)}",
         wording.between(difference, wording.signed),
         "p not adjusted" if p_adjusted is None else f"adjusted p {_equals(p_adjusted)}",
         "" if effect is None else f"MDE {wording.fine(effect)}",
-        "" if difference.n is None else wording.plural(difference.n, "query", "queries"),
+        "" if n is None else f"{wording.queries_about(n, n_clusters)}{so_few}",
     ]
     return "; ".join(filter(None, parts))
 
@@ -166,16 +209,48 @@ def _why(comparison: Comparison) -> str:
     return ""
 
 
-def _contrasts(contrasts: Sequence[Contrast]) -> Iterator[Sentence]:
-    """One sentence for what is higher in the restructured text, one for what is lower, one for what cannot be told."""
-    changes = [(c.measure, c.relative) for c in contrasts if c.relative is not None and not c.question_type]
-    ways: dict[str, list[str]] = {_HIGHER: [], _LOWER: [], _SAME: []}
-    for name, change in changes:
-        way = _SAME if not change.excludes_zero else _HIGHER if change.value > 0 else _LOWER
-        ways[way].append(_listed(name, change, wording.signed_percent))
-    for way, found in ways.items():
-        if found:
-            yield Sentence(f"{way}: {'; '.join(found)}.")
+def _contrasts(contrasts: Sequence[Contrast], counted: Counted) -> Iterator[Sentence]:
+    """By protocol a sentence for what is higher in the restructured text, for what is lower, for what cannot be told."""
+    for protocol, members in _protocols(contrasts).items():
+        ways: dict[str, list[str]] = {_HIGHER: [], _LOWER: [], _SAME: []}
+        for contrast, change in members:
+            way = _SAME if not is_change_told(contrast) else _HIGHER if change.value > 0 else _LOWER
+            ways[way].append(_listed(contrast.measure, change, wording.signed_percent))
+        rests_on = _rests_on([contrast for contrast, _ in members], counted)
+        for way, found in ways.items():
+            if found:
+                yield Sentence(f"{', '.join(filter(None, (way, protocol)))}: {'; '.join(found)}.", rests_on)
+
+
+def _protocols(contrasts: Sequence[Contrast]) -> dict[str, list[tuple[Contrast, Measured]]]:
+    """Contrasts over all queries, by the name of the protocol; the paper's may take a part of the queries only."""
+    has_two = any(not contrast.follows_paper for contrast in contrasts)
+    found: dict[str, list[tuple[Contrast, Measured]]] = {}
+    for contrast in contrasts:
+        of_part = contrast.question_type
+        if contrast.relative is None or (of_part and not (has_two and contrast.follows_paper)):
+            continue
+        paper = f"{_PAPER} ({of_part})" if of_part else _PAPER
+        protocol = "" if not has_two else paper if contrast.follows_paper else _CARRIED_OVER
+        found.setdefault(protocol, []).append((contrast, contrast.relative))
+    return found
+
+
+def _rests_on(contrasts: Sequence[Contrast], counted: Counted) -> str:
+    """What the intervals of changes rest on, and how far they go."""
+    counts = sorted({(c.raw.n, c.n_clusters or c.raw.n) for c in contrasts if c.raw.n is not None})
+    ends = dict.fromkeys((*counts[:1], *counts[-1:]))
+    too_few = [
+        "the intervals are too narrow" if any(are_few(c.n_clusters) for c in contrasts) else "",
+        "" if all(map(could_change_be_told, contrasts)) else "no change could be told",
+    ]
+    so_few = f"so few that {' and '.join(filter(None, too_few))}" if any(too_few) else ""
+    parts = [
+        ", ".join(filter(None, (" to ".join(counted(*end) for end in ends), so_few))),
+        "95% bootstrap intervals, each for one change alone",
+        f"not adjusted for the {len(contrasts)} measures" if len(contrasts) > 1 else "",
+    ]
+    return "; ".join(filter(None, parts))
 
 
 # --- the rest ---------------------------------------------------------------------------------------------------
@@ -185,19 +260,45 @@ def _listed(name: str, measured: Measured, form: wording.Format) -> str:
     return f"{wording.measure_label(name)} {form(measured.value)} {wording.interval(measured, form)}"
 
 
+def _documents(n: int, _: int) -> str:
+    return wording.plural(n, "document")
+
+
 def _audit(content: ReportContent) -> Iterator[Sentence]:
     panels = {"A": "Evidence", "B": "Facts", "C": "Contradiction", "D": "Router"}
     for panel, what in panels.items():
         if rows := [row for row in content.audit if row.panel == panel]:
-            shares = "; ".join(_listed(row.dimension, row.share, wording.percent) for row in rows)
-            yield Sentence(f"{what}: {shares}.")
+            yield Sentence(f"{what}: {'; '.join(map(_share, rows))}.", _audited(rows))
+
+
+def _share(row: AuditRow) -> str:
+    n = "" if row.share.n is None else f" of {wording.count(row.share.n)}"
+    return f"{row.dimension} {wording.percent(row.share.value)}{n} {wording.interval(row.share, wording.percent)}"
+
+
+def _audited(rows: Sequence[AuditRow]) -> str:
+    """What the intervals of shares rest on: documents, where items nest in them."""
+    nested = [row for row in rows if row.n_clusters not in {None, row.share.n}]
+    counts = sorted({row.n_clusters for row in nested if row.n_clusters is not None})
+    resampled = [row.n_clusters for row in nested if 0 < row.share.value < 1]  # else the interval is Wilson's
+    parts = [
+        "95% intervals, each for one share alone",
+        f"items in {_from_to(counts, 'document')}" if counts else "",
+        "so few that the intervals of what was resampled are too narrow"
+        if any(map(are_few, resampled))
+        else "",
+    ]
+    return "; ".join(filter(None, parts))
 
 
 def _answers(content: ReportContent) -> Iterator[Sentence]:
     rows = [row for row in content.answers if not row.question_type]
     if rows:
+        counts = sorted({row.f1.n for row in rows if row.f1.n is not None})
+        asked = f"{_from_to(counts, 'question')}; " if counts else ""
         yield Sentence(
-            f"Answer-F1: {'; '.join(_listed(row.condition, row.f1, wording.fine) for row in rows)}."
+            f"Answer-F1: {'; '.join(_listed(row.condition, row.f1, wording.fine) for row in rows)}.",
+            f"{asked}95% bootstrap intervals, each for one mean alone",
         )
     if len(rows) > 1:
         yield Sentence(
@@ -207,9 +308,13 @@ def _answers(content: ReportContent) -> Iterator[Sentence]:
 
 def _profile(content: ReportContent) -> Iterator[Sentence]:
     if profile := content.profile:
+        told = (
+            "are inconclusive"
+            if profile.regime == "inconclusive"
+            else f"point to this regime: {profile.regime}"
+        )
         yield Sentence(
-            f"Properties measured before retrieval point to this regime: {profile.regime}. Recommended mode: "
-            f"{profile.recommended_mode}."
+            f"Properties measured before retrieval {told}. Recommended: {wording.recommendation(profile.recommended_mode)}."
         )
 
 

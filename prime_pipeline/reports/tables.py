@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final, Literal
 
 from prime_pipeline.reports import published, wording
+from prime_pipeline.reports.claims import could_be_told_apart
 from prime_pipeline.reports.content import (
     EXTRACTIVE,
     Cell,
@@ -20,7 +21,9 @@ from prime_pipeline.reports.layout import (
     Key,
     Table,
     cell_datum,
+    compact,
     matrix,
+    n_datum,
     number_datum,
     place,
     plain_datum,
@@ -31,10 +34,16 @@ from prime_pipeline.reports.published import Published
 
 _BRIGHT: Final = "bright/"
 _PUBLISHED: Final = "published"
+_TOLD: Final = ("family", "data", "level", "questions")
+"""Columns that a caption tells where they are the same throughout."""
 
 
 def report_tables(content: ReportContent) -> tuple[Table, ...]:
-    """All tables, in the order of the report; those without rows too."""
+    """All tables, in the order of the report; those without rows too, and none with a column that tells nothing."""
+    return tuple(compact(table, _TOLD) for table in _tables(content))
+
+
+def _tables(content: ReportContent) -> tuple[Table, ...]:
     return (
         _table_1(content),
         _table_2(content),
@@ -180,12 +189,27 @@ def _contrasts(table_id: Literal["table-5a", "table-5b"], content: ReportContent
         if is_density
         else (
             "B. Evidence localisation",
-            "How well sections that hold gold evidence are found, over the same queries.",
+            f"How well sections that hold gold evidence are found, over the same queries.{_protocols(contrasts)}",
         )
     )
-    caption += f" {_made_by(content)} Published: the paper's relative change by SR."
+    caption += (
+        f" {_made_by(content)} Intervals are 95% bootstrap intervals, each for one number alone; changes are not tested, nor "
+        "adjusted for the number of measures. Published: the paper's relative change by SR."
+    )
     columns = ("measure", "questions", "raw", "restructured", "change", f"change, {_PUBLISHED}", "n")
     return Table(table_id, "Context quality", f"Table 5 {what}", caption, columns, rows)
+
+
+def _protocols(contrasts: Iterable[Contrast]) -> str:
+    """Which rows follow the paper, where some do not."""
+    papers = {contrast.question_type or "all": contrast.follows_paper for contrast in contrasts}
+    if all(papers.values()):
+        return ""
+    rule = " Both texts are judged by the raw one, carried over section by section"
+    if not any(papers.values()):
+        return f"{rule}."
+    of_paper = "; ".join(name for name, follows_paper in papers.items() if follows_paper)
+    return f"{rule}; rows of the paper's protocol ({of_paper}) judge each text by its own."
 
 
 def _contrast_row(contrast: Contrast, numbers: Mapping[str, Published]) -> tuple[Datum, ...]:
@@ -196,7 +220,7 @@ def _contrast_row(contrast: Contrast, numbers: Mapping[str, Published]) -> tuple
         number_datum(contrast.restructured),
         number_datum(contrast.relative, wording.signed_percent),
         published_datum(numbers.get(contrast.measure) if contrast.follows_paper else None),
-        plain_datum(contrast.raw.n, wording.count),
+        n_datum(contrast.raw.n, contrast.n_clusters),
     )
 
 
@@ -227,7 +251,7 @@ def _audit(content: ReportContent) -> Table:
             text_datum(row.dimension),
             number_datum(row.share, wording.percent),
             published_datum(published.AUDIT.get(row.dimension)),
-            plain_datum(row.share.n, wording.count),
+            n_datum(row.share.n, row.n_clusters),
         )
         for row in sorted(content.audit, key=lambda row: row.panel)
     )
@@ -252,19 +276,16 @@ def _costs(content: ReportContent) -> Table:
     systems = _system_costs(content.costs)
     present = in_order((cost for costs in systems.values() for cost in costs), tuple(wording.COSTS))
     base = next((costs for key, costs in systems.items() if key[0] == "structure-chunks"), {})
-    columns = [wording.COSTS.get(cost, cost) for cost in present]
-    rows = [
-        [text_datum(wording.representation_label(*key)), *(_cost(cost, costs, base) for cost in present)]
-        for key, costs in systems.items()
-    ]
-    for at in [at for at, cost in reversed(list(enumerate(present))) if cost in published.COSTS]:
-        columns.insert(at + 1, f"{columns[at]}, {_PUBLISHED}")
-        for row, key in zip(rows, systems, strict=True):
-            row.insert(
-                at + 2, published_datum(published.COSTS[present[at]] if key[0] == "prime-offline" else None)
-            )
+    columns = ("representation", *(wording.COSTS.get(cost, cost) for cost in present))
+    rows: list[tuple[Datum, ...]] = []
+    for key, costs in systems.items():
+        name = wording.representation_label(*key)
+        rows.append((text_datum(name), *(_cost(cost, costs, base) for cost in present)))
+        if key[0] == "prime-offline" and any(cost in published.COSTS for cost in present):
+            numbers = (published_datum(published.COSTS.get(cost)) for cost in present)
+            rows.append((text_datum(f"{name}, {_PUBLISHED}"), *numbers))
     caption = f"Below each cost its ratio to structure-chunks, which cut the same text at its headings. {_break_even(content)}"
-    return Table("cost", "Cost", "Cost", caption, ("representation", *columns), tuple(map(tuple, rows)))
+    return Table("cost", "Cost", "Cost", caption, columns, tuple(rows))
 
 
 def _system_costs(costs: Iterable[SystemCost]) -> dict[Key, dict[str, float]]:
@@ -309,8 +330,10 @@ def system_label(comparison: Comparison, side: str) -> str:
 def _comparisons(content: ReportContent) -> Table:
     rows = tuple(_comparison_row(content, comparison) for comparison in content.comparisons)
     caption = (
-        "Left minus right over the same queries. p-values are adjusted by Holm's method over the family. The last column is "
-        "the minimum detectable effect: the difference that so many queries would show four times out of five."
+        "Left minus right over the same queries, with 95% bootstrap intervals. p-values are adjusted by Holm's method over the "
+        "family. MDE is the minimum detectable effect: the difference that so many queries would show four times out of five "
+        "in a test of its own; after the adjustment it takes a larger one, and where they are too few for the family, none is "
+        "large enough."
     )
     columns = (
         "family",
@@ -340,9 +363,16 @@ def _comparison_row(content: ReportContent, comparison: Comparison) -> tuple[Dat
         number_datum(comparison.relative, wording.signed_percent),
         plain_datum(comparison.p_value, wording.p_value),
         plain_datum(comparison.p_adjusted, wording.p_value),
-        plain_datum(comparison.difference.n, wording.count),
-        plain_datum(comparison.minimum_detectable_effect, wording.fine),
+        n_datum(comparison.difference.n, comparison.n_clusters),
+        _detectable(comparison),
     )
+
+
+def _detectable(comparison: Comparison) -> Datum:
+    """The minimum detectable effect, or that there is none."""
+    if could_be_told_apart(comparison):
+        return plain_datum(comparison.minimum_detectable_effect, wording.fine)
+    return Datum("none", "too few to tell", kind="number")
 
 
 def _question_types(content: ReportContent) -> Table:

@@ -22,6 +22,12 @@ _REPRESENTATIONS: Final = {
     "prime-full": "PRIME full",
     "raptor-lite": "RAPTOR-lite",
 }
+_RECOMMENDED: Final = {
+    "metadata": 'metadata (PRIME offline, mode = "offline")',
+    "full": 'restructured text and its metadata (PRIME full, mode = "full")',
+    "full text": 'full text rather than metadata (retrieval.arms without "metadata_vector")',
+    "none": "nothing yet; measure metadata and full text with queries of your own",
+}
 _UNITS: Final = (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
 
 COSTS: Final = {
@@ -76,6 +82,11 @@ def signed_percent(value: float) -> str:
     return ("+" if value > 0 else "") + percent(value)
 
 
+def points(value: float) -> str:
+    """A difference of two shares, in percentage points."""
+    return f"{'+' if value > 0 else ''}{number(100 * value, 1)} points"
+
+
 def count(value: float) -> str:
     """A whole number, grouped."""
     return number(value, 0)
@@ -86,10 +97,16 @@ def plural(n: int, one: str, many: str = "") -> str:
     return f"{count(n)} {one if n == 1 else many or one + 's'}"
 
 
+def queries_about(n: int, n_clusters: int | None) -> str:
+    """Queries, and the documents that they nest in, if they do."""
+    about = "" if n_clusters is None or n_clusters == n else f" about {plural(n_clusters, 'document')}"
+    return f"{plural(n, 'query', 'queries')}{about}"
+
+
 def amount(cost: str, value: float) -> str:
     """A cost in the unit that its name implies; whole numbers without decimals."""
     if cost == "index_bytes":
-        unit, size = next(((unit, size) for unit, size in _UNITS if value >= size), ("B", 1.0))
+        unit, size = next(((unit, size) for unit, size in _UNITS if abs(value) >= size), ("B", 1.0))
         return f"{number(value / size, 0 if unit == 'B' else 1)} {unit}"
     return count(value) if float(value).is_integer() else number(value, 2)
 
@@ -137,6 +154,11 @@ def representation_label(representation: str, restructurer: str = "") -> str:
     else:
         name = _REPRESENTATIONS.get(representation, representation)
     return f"{name} ({restructurer})" if restructurer else name
+
+
+def recommendation(mode: str) -> str:
+    """What a corpus profile recommends to index, and the setting for it."""
+    return _RECOMMENDED.get(mode, mode)
 
 
 def pipeline_label(pipeline: str, reranker: str = "") -> str:

@@ -17,6 +17,7 @@ from typing import Any, Final
 from prime_pipeline.errors import ReportError
 from prime_pipeline.evaluation.families import Family
 from prime_pipeline.evaluation.statistics import (
+    FEW_CLUSTERS,
     Interval,
     Pair,
     PairedDifference,
@@ -32,9 +33,6 @@ from prime_pipeline.storage.fingerprint import fingerprint
 
 MAX_DOCUMENTS: Final = 500
 """Studies that read texts take so many documents at most, so that a refresh of many documents stays cheap."""
-
-FEW_CLUSTERS: Final = 20
-"""Below, bootstrap intervals are told to be too narrow."""
 
 _NOTHING: Final = ReportContent(title="", dataset="", created="")
 _NO_INTERVAL: Final = {
@@ -218,6 +216,8 @@ def comparisons(
             p_value=compared.p_value,
             p_adjusted=adjusted[left, right],
             minimum_detectable_effect=compared.minimum_detectable_effect,
+            n_clusters=compared.n_clusters,
+            n_family=len(declared.comparisons),
         )
         for (left, right), compared in found.items()
     ]
@@ -242,4 +242,5 @@ def contrast(
         None if relative is None else measured(relative),
         question_type,
         follows_paper,
+        found["raw"].n_clusters,
     )

@@ -79,7 +79,12 @@ def density_findings(raw: Sequence[Document], restructured: Sequence[Document]) 
         before, after = (by_measure(found[name])[measure] for name in ("raw", "restructured"))
         if both := before.keys() & after.keys():
             contrasts.append(contrast(label, {d: before[d] for d in both}, {d: after[d] for d in both}))
-    content = part(density=tuple(contrasts), conventions=DENSITY_CONVENTIONS)
+    n_documents = max((contrast.n_clusters or 0 for contrast in contrasts), default=0)
+    content = part(
+        density=tuple(contrasts),
+        conventions=DENSITY_CONVENTIONS,
+        notes=few_clusters_note("Text density", n_documents),
+    )
     return Findings(content, {"text_density": list(_density_rows(found))})
 
 
@@ -125,7 +130,7 @@ def audit_findings(
 def _shares(audit: FidelityAudit) -> Iterator[AuditRow]:
     for measure, interval in with_intervals(audit, "served").items():
         panel, label = _AUDITED[measure]
-        yield AuditRow(panel, label, measured(interval))
+        yield AuditRow(panel, label, measured(interval), interval.n_clusters)
 
 
 def _document_shares(audit: FidelityAudit) -> Iterator[AuditRow]:
@@ -138,7 +143,7 @@ def _document_shares(audit: FidelityAudit) -> Iterator[AuditRow]:
 
 def _share_row(panel: Panel, label: str, share: Share) -> Iterator[AuditRow]:
     if interval := share_interval(share.hits, share.n):
-        yield AuditRow(panel, label, measured(interval))
+        yield AuditRow(panel, label, measured(interval), interval.n_clusters)
 
 
 def _router_rows(audit: FidelityAudit, flags: Flags, *, obeys_router: bool) -> Iterator[AuditRow]:
@@ -153,7 +158,7 @@ def _router_rows(audit: FidelityAudit, flags: Flags, *, obeys_router: bool) -> I
         }
     for label, interval in found.items():
         if interval is not None:
-            yield AuditRow("D", label, measured(interval))
+            yield AuditRow("D", label, measured(interval), interval.n_clusters)
 
 
 def _audit_notes(
@@ -174,11 +179,13 @@ def _audit_notes(
     if spans := [span for found in evidence.values() for span in found]:
         n_words = fmean(len(span.split()) for span in spans)
         yield f"Fidelity: a gold span is kept whole or not at all; on average it has {n_words:,.0f} words."
-    yield from few_clusters_note(
-        "Fidelity of evidence", len(audit.document_shares("evidence_verbatim", "served"))
-    )
+    n_documents = len({section.doc_id for section in audit.sections})
+    yield from few_clusters_note("Fidelity", n_documents)
+    if (n_with_evidence := len(audit.document_shares("evidence_verbatim", "served"))) < n_documents:
+        yield from few_clusters_note("Fidelity of evidence", n_with_evidence)
     if audit.n_spans_nowhere:
-        yield f"Fidelity: {audit.n_spans_nowhere:,} gold spans stand in neither text, and no share counts them."
+        spans_nowhere = wording.plural(audit.n_spans_nowhere, "gold span")
+        yield f"Fidelity: no share counts {spans_nowhere} that neither text holds."
     losing = losing_documents(audit, "evidence_verbatim")
     if not losing.doc_ids:
         return
