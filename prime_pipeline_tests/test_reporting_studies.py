@@ -30,6 +30,7 @@ from prime_pipeline.reporting.studies import (
     versions,
 )
 from prime_pipeline.reports.content import EXTRACTIVE, Contrast, ReportContent, bare_numbers, check
+from prime_pipeline.studies.costs import RERANKING
 from prime_pipeline.studies.findings import Study, drawn, merged, part
 from prime_pipeline.studies.localisation import PAPER_PROTOCOL
 from prime_pipeline.workspace import Workspace
@@ -213,7 +214,8 @@ def test_costs_are_those_of_every_published_index(open_papers: OpenPapers) -> No
     workspace = open_papers(mode="full")
     publish(workspace)
     found = costs(index_costs(workspace).findings.content)
-    assert set(found) == {*((name, "") for name in BASES), ("default", ""), ("default", EXTRACTIVE)}
+    published = {("default", ""), ("default", EXTRACTIVE)}
+    assert set(found) == {*((name, "") for name in (*BASES, RERANKING)), *published}
     raw, full = found["default", ""], found["default", EXTRACTIVE]
     assert [found[name]["vectors"] for name in (("structure-chunks", ""), ("default", ""))] == [4, 2]
     assert (full["llm_tokens"], full["money"]) == (0, 0.0)

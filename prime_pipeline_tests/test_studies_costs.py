@@ -82,6 +82,7 @@ def test_structure_chunks_are_the_base_of_the_ratios() -> None:
     assert beside == {
         "structure-chunks": "",
         **dict.fromkeys(("full-text", "PRIME offline", "default"), "1.5× less"),
+        "PRIME offline, published": "§ 4.1",
     }
 
 

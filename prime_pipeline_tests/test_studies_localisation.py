@@ -14,8 +14,12 @@ from prime_pipeline.reports.content import Contrast, Measured, ReportContent, ba
 from prime_pipeline.studies.localisation import (
     MEASURES,
     PAPER_PROTOCOL,
+    WITHIN,
+    WITHIN_RERANKED,
     Track,
     localisation_findings,
+    named_section_findings,
+    within_document_findings,
 )
 from prime_pipeline_tests.documents import make_document
 
@@ -247,3 +251,41 @@ def test_questions_about_few_documents_are_told() -> None:
     told = "Evidence localisation: from 2 documents only, so that the intervals are narrower than they should be."
     assert told in content(clusters={"q1": "a", "q2": "a", "q3": "b", "unasked": "c"}).notes
     assert told not in content().notes
+
+
+# --- named sections, and known documents --------------------------------------------------------------------------
+
+
+def test_sections_that_queries_name_are_measured_as_they_are_ranked() -> None:
+    qrels = {"q1": {"a#1": 1}, "q2": {"a#2": 1}}
+    found = named_section_findings(qrels, [RAW, FULL], None, "ms-marco").content
+    assert bare_numbers(found) == []
+    mrr = {cell.restructurer: cell for cell in found.cells if cell.measure == "mrr"}
+    assert mrr[""].per_query == {"q1": 1.0, "q2": 0.5}
+    assert mrr["extractive"].per_query == {"q1": 0.5, "q2": 1.0}
+    assert {cell.level for cell in found.cells} == {"section"}
+    assert found.notes == ("Relevant sections are named for 2 queries.",)
+
+
+def test_sections_of_a_known_document_are_measured_in_a_pipeline_of_their_own() -> None:
+    runs = {WITHIN: {"q1": ["a#1", "a#2"], "q2": ["a#1", "a#2"], "q3": ["b#1"]}, WITHIN_RERANKED: RAW_RUN}
+    clusters = {"q1": "a", "q2": "a", "q3": "b"}
+    tracks = [raw_track(runs, PAPER, SKY), full_track(runs, LOST, SKY)]
+    found = within_document_findings(EVIDENCE, tracks, clusters, "ms-marco").content
+    assert bare_numbers(found) == []
+    mrr = {(cell.pipeline, cell.restructurer): cell for cell in found.cells if cell.measure == "mrr"}
+    assert mrr[WITHIN, ""].per_query == {"q1": 1.0, "q2": 0.5, "q3": 1.0}
+    # The evidence is that of the raw text: what restructuring lost counts against it.
+    assert mrr[WITHIN, "extractive"].per_query == mrr[WITHIN, ""].per_query
+    assert {pipeline: cell.reranker for (pipeline, _), cell in mrr.items()} == {
+        WITHIN: "",
+        WITHIN_RERANKED: "ms-marco",
+    }
+    assert {cell.level for cell in found.cells} == {"section"}
+
+
+def test_known_documents_without_evidence_give_no_cell() -> None:
+    runs = {WITHIN: RAW_RUN}
+    evidence = {"q1": GoldEvidence(("Nowhere at all.",), "a")}
+    found = within_document_findings(evidence, [raw_track(runs, PAPER, SKY)], {"q1": "a"}, "").content
+    assert found.cells == ()

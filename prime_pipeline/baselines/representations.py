@@ -40,6 +40,10 @@ Text = Literal["raw", "restructured"]
 
 REPRESENTATIONS: Final[tuple[Representation, ...]] = get_args(Representation)
 CONTROLS: Final[tuple[Control, ...]] = get_args(Control)
+BGE_M3: Final = "bge-m3-chunk-256"
+"""The one that an embedder of its own makes."""
+SUMMARY_AUGMENTED: Final = "summary-augmented"
+"""The one that a language model may have written summaries for."""
 CHUNK_TOKENS: Final = 256
 SUMMARY_TOKENS: Final = 64
 """Tokens of the summary that is put in front of a chunk; the chunk is that much shorter, so that both are read."""

@@ -63,6 +63,7 @@ def experiment(
             if known.get(key.name, {}).get(_DATA_VERSION) != cell.fingerprint:
                 _log(context, key, cell)
             workspace.progress("cells", position, len(CELLS))
+        made.within_documents()
         comparisons = made.comparisons()
     return dg.MaterializeResult(
         data_version=dg.DataVersion(comparisons.fingerprint),

@@ -3,33 +3,48 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final, Self
 
 from prime_pipeline.baselines.pooled_vectors import PooledVectors
 from prime_pipeline.baselines.representations import (
+    BGE_M3,
     CONTROLS,
     LITERAL,
     RECIPES,
     REPRESENTATIONS,
+    SUMMARY_AUGMENTED,
     Corpus,
     units,
 )
+from prime_pipeline.baselines.summaries import Summaries, summarise, summarising_fingerprint
 from prime_pipeline.datasets.queries import QuerySet
 from prime_pipeline.errors import NothingToStudy
-from prime_pipeline.indexes.builds import LEXICAL_FILE, Manifest
+from prime_pipeline.indexes.builds import LEXICAL_FILE, VARIANTS, Manifest
 from prime_pipeline.indexes.embedding import embed_texts
 from prime_pipeline.indexes.lexical import LEXICAL_VERSION
+from prime_pipeline.models.embedder import Embedder, SentenceTransformerEmbedder
 from prime_pipeline.models.location import model_fingerprint, resolve_model
-from prime_pipeline.records import Document
+from prime_pipeline.records import Document, Spending
+from prime_pipeline.refresh.spending import note_spending
 from prime_pipeline.refresh.steps import metadata_fingerprint
 from prime_pipeline.reporting.report import PublishedReport, home_report, write_if_changed
-from prime_pipeline.reporting.studies import kept, loaded, restructurer, sealed
+from prime_pipeline.reporting.studies import (
+    at_hand,
+    gold_evidence,
+    kept,
+    loaded,
+    restructurer,
+    sealed,
+    spent_on,
+    with_notes,
+)
 from prime_pipeline.reports.content import ReportContent, SystemCost
 from prime_pipeline.retrieval.options import Scorer
 from prime_pipeline.retrieval.retriever import RETRIEVAL_VERSION, Retriever
+from prime_pipeline.storage.fingerprint import fingerprint
 from prime_pipeline.studies.experiment import (
     COMPARED,
     PIPELINES,
@@ -45,11 +60,21 @@ from prime_pipeline.studies.experiment import (
     unavailable,
 )
 from prime_pipeline.studies.findings import Findings, Study, read_study
+from prime_pipeline.studies.localisation import (
+    WITHIN,
+    WITHIN_RERANKED,
+    Track,
+    within_document_findings,
+)
 from prime_pipeline.workspace import Workspace
 
 EXPERIMENT_VERSION: Final = 1
 """Raise it when the same corpus, queries and settings would give other cells."""
-_NO_BGE_M3: Final = "BGE-M3 is not measured yet: its weights are on the model hub only"
+_WITHIN: Final = "experiment_within_documents"
+_NO_BGE_M3: Final = (
+    "the weights of BGE-M3 are on the model hub: profile = paper, or chunk_embedder names a folder"
+)
+_OF_MODELS: Final = ("llm_tokens", "money")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -126,6 +151,45 @@ class Experiment:
             ),
         )
 
+    def within_documents(self) -> Study:
+        """How well sections with gold evidence are found where the document is known; nothing where it never is."""
+        workspace, clusters = self._workspace, self._queries.clusters
+        evidence = gold_evidence(workspace) if clusters else {}
+        variants = (
+            [v for v in VARIANTS if v == "offline" or not self._without_restructured] if evidence else []
+        )
+        determinants = {
+            "version": EXPERIMENT_VERSION,
+            "indexes": [self._retriever(variant).fingerprint for variant in variants],
+            "queries": self._queries.fingerprint,
+            "evidence": {q: [gold.doc_id, *gold.spans] for q, gold in evidence.items()},
+        }
+
+        def make() -> Findings:
+            if not evidence or clusters is None:
+                return Findings()
+            tracks = [self._track_within(variant, clusters) for variant in variants]
+            return within_document_findings(evidence, tracks, clusters, workspace.scorer_name)
+
+        return kept(workspace, _WITHIN, determinants, make)
+
+    def _track_within(self, variant: str, clusters: Mapping[str, str]) -> Track:
+        retriever = self._retriever(variant)
+        pipelines = {WITHIN: replace(retriever.options, scorer="none")}
+        if retriever.options.scorer != "none":
+            pipelines[WITHIN_RERANKED] = retriever.options
+        runs: dict[str, dict[str, tuple[str, ...]]] = {name: {} for name in pipelines}
+        queries = self._queries.queries
+        for position, query in enumerate(queries, start=1):
+            for name, options in pipelines.items():
+                runs[name][query.query_id] = retriever.rank_within(
+                    query.text, clusters[query.query_id], options
+                )
+            self._workspace.progress(f"within documents, {variant}", position, len(queries))
+        documents = {document.doc_id: document for document in self._documents(variant)}
+        made_by = restructurer(self._workspace) if variant == "full" else ""
+        return Track(documents, runs, made_by)
+
     def __enter__(self) -> Self:
         return self
 
@@ -143,12 +207,14 @@ class Experiment:
         return CellPlace(key.representation, key.pipeline, made_by, reranker)
 
     def _unavailable(self, key: CellKey) -> str:
-        if key.representation == "bge-m3-chunk-256":
+        if key.representation == BGE_M3 and self._chunk_embedder is None:
             return _NO_BGE_M3
-        if RECIPES[key.representation].text == "restructured" and not self._workspace.has_corpus("full"):
-            return "nothing is restructured: mode = full"
+        if RECIPES[key.representation].text == "restructured" and self._without_restructured:
+            return self._without_restructured
         if key.pipeline == RERANKED and self._workspace.settings.retrieval_options.scorer == "none":
             return "nothing scores sections: retrieval.scorer"
+        if key.representation == SUMMARY_AUGMENTED and self._summaries and self._summaries.stopped:
+            return f"not all documents are summarised: {self._summaries.stopped}"
         return ""
 
     def _determinants(self, key: CellKey) -> dict[str, Any]:
@@ -169,9 +235,39 @@ class Experiment:
                 workspace.settings.metadata.options() if is_configured else LITERAL
             ),
             "embedder": workspace.embedder.fingerprint,
+            "own": self._own_determinants(key.representation),
             "query_set": queries.fingerprint,
             "types": dict(queries.types) if key.pipeline == RERANKED else None,
         }
+
+    @cached_property
+    def _without_restructured(self) -> str:
+        """Why there is no restructured text of the very documents that the raw cells are about; empty where there is."""
+        workspace = self._workspace
+        if workspace.settings.mode != "full":
+            return "nothing is restructured: mode = full"
+        if not workspace.has_corpus("full"):
+            return "no document is restructured yet, as the language model did not answer: run it again"
+        made, sources = (
+            dict(at_hand(workspace, "full")),
+            workspace.restructured.documents.catalogue(),
+        )
+        raw = sealed(workspace, "offline").documents
+        behind = [d for d, v in raw if d not in made or sources[d].source_fingerprint not in {None, v}]
+        if behind or len(made) > len(raw):
+            n_behind = max(len(behind), len(made) - len(raw))
+            return (
+                f"the restructured text lags behind in {n_behind:,} of {len(raw):,} documents: run it again"
+            )
+        return ""
+
+    def _own_determinants(self, representation: str) -> Any:
+        """What no other representation depends on."""
+        if representation == BGE_M3 and self._chunk_embedder:
+            return self._chunk_embedder.fingerprint
+        if representation == SUMMARY_AUGMENTED and self._summaries:
+            return fingerprint(self._summaries.texts)
+        return None
 
     def _scorer(self, scorer: Scorer, manifest: Manifest) -> str:
         """What the section scorer reads beside the embedder: a model, or the build's document frequencies."""
@@ -182,13 +278,14 @@ class Experiment:
     def _made(self, key: CellKey, place: CellPlace, reason: str) -> Findings:
         if reason:
             return unavailable(place, reason)
-        return cell_findings(
+        found = cell_findings(
             place,
             self._represented(key.representation),
             self._retriever(_variant(key.representation)),
             self._queries,
             self._workspace.progress,
         )
+        return with_notes(found, (self._who_summarised,) if key.representation == SUMMARY_AUGMENTED else ())
 
     def _retriever(self, variant: str) -> Retriever:
         if variant not in self._retrievers:
@@ -203,23 +300,63 @@ class Experiment:
     def _corpus(self) -> Corpus:
         workspace = self._workspace
         raw = self._documents("offline")
-        restructured = self._documents("full") if workspace.has_corpus("full") else []
-        return Corpus(raw, restructured, workspace.settings.metadata.options(), workspace.embedder.tokenizer)
+        restructured = [] if self._without_restructured else self._documents("full")
+        return Corpus(
+            raw,
+            restructured,
+            workspace.settings.metadata.options(),
+            workspace.embedder.tokenizer,
+            self._summaries.texts if self._summaries else None,
+        )
 
     def _documents(self, variant: str) -> list[Document]:
         return list(loaded(self._workspace, variant, sealed(self._workspace, variant).documents))
 
+    @cached_property
+    def _chunk_embedder(self) -> Embedder | None:
+        """BGE-M3, or what stands for it; None where none is set."""
+        model = self._workspace.settings.chunk_embedder_model
+        return SentenceTransformerEmbedder(model) if model else None
+
+    @cached_property
+    def _summaries(self) -> Summaries | None:
+        """Those of a language model; None where none is set, and leads take their place."""
+        workspace = self._workspace
+        if workspace.settings.method != "llm":
+            return None
+        llm = workspace.settings.llm
+        with workspace.chat() as chat:
+            return summarise(
+                self._documents("offline"),
+                chat,
+                llm.base_url or "",
+                llm.model,
+                llm.concurrency,
+                partial(_note_summaries, workspace),
+                workspace.progress,
+            )
+
+    @property
+    def _who_summarised(self) -> str:
+        if self._summaries is None:
+            return "Summary-augmented: the summary of a document is its title and lead; no language model is set."
+        n_leads = len(self._corpus.raw) - len(self._summaries.texts)
+        but = f"; {n_leads:,} of them by their leads, as it gave none" if n_leads else ""
+        return f"Summary-augmented: documents were summarised by {self._workspace.settings.llm.model}{but}."
+
     def _represented(self, name: str) -> Embedded:
         if name not in self._embedded:
             workspace = self._workspace
-            made = units(name, self._corpus)
+            other = self._chunk_embedder if name == BGE_M3 else None
+            embedder = other or workspace.embedder
+            corpus = self._corpus
+            if other:
+                corpus = Corpus(corpus.raw, (), corpus.options, other.tokenizer)
+            made = units(name, corpus)
             texts = [unit.text for unit in made]
             started = time.monotonic()
-            vectors, n_encoded = embed_texts(
-                texts, workspace.embedder, workspace.embeddings, workspace.progress
-            )
+            vectors, n_encoded = embed_texts(texts, embedder, workspace.embeddings, workspace.progress)
             seconds = time.monotonic() - started
-            embedder = workspace.embedder
             cost = amounts(
                 texts,
                 embedder.tokenizer,
@@ -227,16 +364,46 @@ class Experiment:
                 self._lexical_bytes(_variant(name)),
                 seconds * len(texts) / n_encoded if n_encoded else None,
             )
-            self._embedded[name] = Embedded(PooledVectors([unit.doc_id for unit in made], vectors), cost)
+            vectors_of = PooledVectors([unit.doc_id for unit in made], vectors)
+            self._embedded[name] = Embedded(vectors_of, cost, other)
         return self._embedded[name]
 
 
 def experiment_report(workspace: Workspace) -> ReportContent:
     """The report on an experiment: all cells that are kept, what they say of one another, and the studies of the home."""
-    names = [*(_study_name(key) for key in CELLS), "experiment_comparisons"]
+    names = [*(_study_name(key) for key in CELLS), _WITHIN, "experiment_comparisons"]
     found = [study for name in names if (study := read_study(workspace.home.study(name))) is not None]
     content = home_report(workspace, without=("retrieval_quality",), more=found)
-    return replace(content, costs=_each_once(content.costs))
+    return replace(content, costs=_each_once([*content.costs, *_spent(workspace, content.costs)]))
+
+
+def _spent(workspace: Workspace, costs: Iterable[SystemCost]) -> Iterator[SystemCost]:
+    """What language models took for representations: every one of the restructured text needs all of the restructuring."""
+    restructuring = {
+        cost.restructurer: {name: cost.amounts[name] for name in _OF_MODELS if name in cost.amounts}
+        for cost in costs
+        if cost.representation == "default" and cost.restructurer
+    }
+    for name, recipe in RECIPES.items():
+        for made_by, spent in restructuring.items():
+            if recipe.text == "restructured" and spent:
+                yield SystemCost(name, spent, restructurer=made_by)
+    if workspace.settings.method == "llm":
+        spending, money = spent_on(workspace, _summarising(workspace))
+        tokens = {"llm_tokens": float(spending.prompt_tokens + spending.completion_tokens)}
+        yield SystemCost(SUMMARY_AUGMENTED, tokens if money is None else {**tokens, "money": money})
+
+
+def _summarising(workspace: Workspace) -> str:
+    llm = workspace.settings.llm
+    return f"summaries-{summarising_fingerprint(llm.base_url or '', llm.model)}"
+
+
+def _note_summaries(workspace: Workspace, spent: Spending) -> None:
+    llm = workspace.settings.llm
+    if spent.calls:
+        label = f"summaries:{llm.model}"
+        note_spending(workspace.ledger, "summaries", _summarising(workspace), label, {"": spent}, llm.price)
 
 
 def publish_experiment_report(workspace: Workspace) -> PublishedReport:

@@ -10,6 +10,9 @@ from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
+from prime_pipeline.datasets.queries import QuerySet
+from prime_pipeline.datasets.sections import section_judgements
+from prime_pipeline.errors import EvaluationError
 from prime_pipeline.evaluation.corpus_profile import profile_corpus
 from prime_pipeline.evaluation.corpus_properties import full_text
 from prime_pipeline.evaluation.gold_evidence import GoldEvidence, evidence_text
@@ -27,16 +30,16 @@ from prime_pipeline.storage.metadata_file import MetadataFile
 from prime_pipeline.storage.seal import SealedCorpus, read_seal
 from prime_pipeline.studies.audits import cached_audit
 from prime_pipeline.studies.corpus import profile_findings
-from prime_pipeline.studies.costs import BuildCost, cost_findings
+from prime_pipeline.studies.costs import N_RERANKED, BuildCost, cost_findings
 from prime_pipeline.studies.findings import Findings, Study, drawn, made, part, read_study, sampling_note
-from prime_pipeline.studies.localisation import Track, localisation_findings
+from prime_pipeline.studies.localisation import Track, localisation_findings, named_section_findings
 from prime_pipeline.studies.retrieval import restructurer_of, retrieval_findings
 from prime_pipeline.studies.texts import audit_findings, density_findings
 from prime_pipeline.text.entities import entity_finder
 from prime_pipeline.text.protected import protect
 from prime_pipeline.workspace import Workspace
 
-STUDIES_VERSION: Final = 1
+STUDIES_VERSION: Final = 2
 """Raise it when the same inputs would make other findings; the answers' own cache is not touched by it."""
 _N_READ: Final = 5
 _REPLACED: Final = (
@@ -71,7 +74,7 @@ def corpus_profile(workspace: Workspace) -> Study:
             qrels=queries.qrels if queries else None,
             vectors=(literal_vectors, text_vectors),
         )
-        findings = _with_notes(profile_findings(profile), sample.note("Corpus profile"))
+        findings = with_notes(profile_findings(profile), sample.note("Corpus profile"))
         return replace(findings, counts={"encoded": n_literal + n_texts})
 
     determinants = {
@@ -101,18 +104,21 @@ def retrieval_quality(workspace: Workspace) -> Study:
 
 
 def evidence_localisation(workspace: Workspace) -> Study:
-    """How well sections with gold evidence are found."""
-    evidence, found = _evidence(workspace), evaluated(workspace)
+    """How well sections are found that hold gold evidence, or that the queries name as relevant."""
+    evidence, found, queries = gold_evidence(workspace), evaluated(workspace), workspace.query_set
+    named = queries.section_references if queries and not evidence else {}
     determinants = {
         "evaluations": [report.fingerprint for report, _ in found],
         "evidence": {q: [gold.doc_id, *gold.spans] for q, gold in evidence.items()},
+        "named": {q: [list(place) for place in places] for q, places in named.items()},
         "scorer": workspace.scorer_name,
     }
 
     def make() -> Findings:
-        queries = workspace.query_set
-        if not evidence or not found or queries is None:
+        if not (evidence or named) or not found or queries is None:
             return Findings()
+        if named:
+            return _named_sections(workspace, queries, found)
         tracks = [_track(workspace, report, runs, evidence) for report, runs in found]
         raw, restructured = tracks[0], tracks[1] if len(tracks) > 1 else None
         if raw is None or (restructured is None and len(tracks) > 1):
@@ -120,6 +126,23 @@ def evidence_localisation(workspace: Workspace) -> Study:
         return localisation_findings(evidence, raw, restructured, queries.clusters, workspace.scorer_name)
 
     return kept(workspace, "evidence_localisation", determinants, make)
+
+
+def _named_sections(
+    workspace: Workspace, queries: QuerySet, found: Sequence[tuple[EvaluationReport, SystemRuns]]
+) -> Findings:
+    wanted = {doc_id for places in queries.section_references.values() for doc_id, _ in places}
+    wanted |= {"#".join(place) for places in queries.section_references.values() for place in places}
+    try:
+        qrels = section_judgements(
+            queries, loaded(workspace, "offline", versions(workspace, "offline", wanted))
+        )
+    except EvaluationError as error:
+        return Findings(part(notes=(f"Relevant sections are not measured: {error}.",)))
+    if not qrels:
+        return Findings()
+    tracks = [Track({}, runs.sections, restructurer_of(report.restructuring)) for report, runs in found]
+    return named_section_findings(qrels, tracks, queries.clusters, workspace.scorer_name)
 
 
 def text_density(workspace: Workspace) -> Study:
@@ -130,7 +153,7 @@ def text_density(workspace: Workspace) -> Study:
     def make() -> Findings:
         raw = list(loaded(workspace, "offline", sample.versions))
         rewritten = list(loaded(workspace, "full", restructured.versions))
-        return _with_notes(density_findings(raw, rewritten), sample.note("Text density"))
+        return with_notes(density_findings(raw, rewritten), sample.note("Text density"))
 
     determinants = {"raw": sample.determinants, "restructured": restructured.determinants}
     return kept(workspace, "text_density", determinants, make)
@@ -144,7 +167,7 @@ def fidelity_audit(workspace: Workspace) -> Study:
     settings, nli = workspace.settings, workspace.nli
     finder = entity_finder(settings.restructuring.entities)
     evidence: dict[str, list[str]] = {}
-    for gold in _evidence(workspace).values():
+    for gold in gold_evidence(workspace).values():
         if gold.doc_id in sample.ids:
             evidence.setdefault(gold.doc_id or "", []).extend(map(evidence_text, gold.spans))
 
@@ -170,7 +193,7 @@ def fidelity_audit(workspace: Workspace) -> Study:
         findings = audit_findings(
             found, flags, restructurer(workspace), obeys_router=settings.method == "llm", evidence=evidence
         )
-        return _with_notes(findings, sample.note("Fidelity audit"))
+        return with_notes(findings, sample.note("Fidelity audit"))
 
     determinants = {
         **sample.determinants,
@@ -205,7 +228,7 @@ def index_costs(workspace: Workspace) -> Study:
             workspace.embedder.dimensions,
             is_whole=sample.is_whole,
         )
-        return _with_notes(findings, sample.note("Costs"))
+        return with_notes(findings, sample.note("Costs"))
 
     determinants = {
         **sample.determinants,
@@ -334,12 +357,13 @@ def _store(workspace: Workspace, variant: str) -> DocumentStore:
     return workspace.restructured.documents if variant == "full" else workspace.store
 
 
-def _with_notes(findings: Findings, notes: tuple[str, ...]) -> Findings:
+def with_notes(findings: Findings, notes: tuple[str, ...]) -> Findings:
+    """The findings with notes behind their own."""
     content = replace(findings.content, notes=findings.content.notes + notes)
     return replace(findings, content=content)
 
 
-def _evidence(workspace: Workspace) -> dict[str, GoldEvidence]:
+def gold_evidence(workspace: Workspace) -> dict[str, GoldEvidence]:
     """Gold evidence by query id, with the document that it is from where that is known."""
     queries = workspace.query_set
     if queries is None:
@@ -386,7 +410,7 @@ def _build_cost(
         texts = [item.text for item in metadata.documents() if item.doc_id in doc_ids]
     runs = next((found for report, found in of_evaluations if report.variant == variant), None)
     best = runs.sections.get("default", {}) if runs else {}
-    read = {document_of(found) for ids in best.values() for found in ids[:_N_READ]}
+    read = {document_of(found) for ids in best.values() for found in ids[:N_RERANKED]}
     section_texts = {
         section_id(document.doc_id, section.ordinal): section.restructured_text
         for document in loaded(workspace, variant, versions(workspace, variant, read))
@@ -408,7 +432,12 @@ def _restructuring_spending(workspace: Workspace) -> tuple[Spending, float | Non
     """All that restructuring by the strategy in force has taken so far, samples included; money is None if unknown."""
     if workspace.settings.method == "extractive":
         return Spending(), 0.0
-    runs = {r.run_id for r in workspace.ledger.runs() if r.strategy == workspace.strategy.fingerprint}
+    return spent_on(workspace, workspace.strategy.fingerprint)
+
+
+def spent_on(workspace: Workspace, strategy: str) -> tuple[Spending, float | None]:
+    """All that the runs of a strategy have taken so far; money is None if that of some is not known."""
+    runs = {run.run_id for run in workspace.ledger.runs() if run.strategy == strategy}
     lines = [line for line in workspace.ledger.lines() if line.run_id in runs]
     costs = [line.cost for line in lines]
     known = [cost for cost in costs if cost is not None]

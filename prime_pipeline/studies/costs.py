@@ -17,6 +17,10 @@ from prime_pipeline.records import Document
 from prime_pipeline.reports.content import BreakEven, SystemCost
 from prime_pipeline.studies.findings import Findings, part
 
+N_RERANKED: Final = 20
+"""Sections that pointwise reranking by a language model would read for a query, as in the PRIME paper."""
+RERANKING: Final = "pointwise reranking by a language model"
+"""The row of what no system here does, and the paper compares with."""
 _FLOAT_BYTES: Final = 4
 _READ: Final = 5
 COST_CONVENTIONS: Final = (
@@ -24,6 +28,10 @@ COST_CONVENTIONS: Final = (
     "Embedded tokens are counted twice: those of the texts, and those that the encoder reads within its window.",
     "Index size is that of the lexical index and of the vectors as 32-bit numbers.",
     f"A query's tokens are those of the {_READ} sections that are read, by the encoder's tokenizer.",
+    (
+        f"Pointwise reranking by a language model would read the first {N_RERANKED} sections of each query, one by one: "
+        "their raw texts are counted, and neither question nor instructions. No model is asked for that."
+    ),
 )
 
 
@@ -35,7 +43,7 @@ class BuildCost:
         texts: Metadata texts of the documents in question; one vector each.
         lexical_bytes: Size of the lexical index, of the whole corpus.
         section_runs: Query id to the section ids of its best sections; none without queries.
-        section_texts: Section id to the text that is read.
+        section_texts: Section id to the text that is read; of the best :data:`N_RERANKED` sections of every query.
         llm_tokens: Read and generated to restructure the corpus; 0 by rules, None for raw text.
         money: What these cost; None if that is not known.
         restructurer: As in a report.
@@ -90,14 +98,18 @@ def cost_findings(
             amounts["llm_tokens"] = build.llm_tokens
         if build.money is not None and is_whole:
             amounts["money"] = build.money
-        if (read := _tokens_read(build, tokenizer)) is not None:
+        if (read := _tokens_read(build, tokenizer, _READ)) is not None:
             amounts["query_read_tokens"] = round(read)
         rows.append(SystemCost("default", amounts, restructurer=build.restructurer))
+    reranking = _tokens_read(builds[0], tokenizer, N_RERANKED) if builds else None
+    if reranking is not None:
+        rows.append(SystemCost(RERANKING, {"query_llm_tokens": round(reranking)}))
     spent = next((build.llm_tokens for build in builds if build.llm_tokens), None)
+    per_query = PAPER_RERANKING_TOKENS if reranking is None else float(round(reranking))
     return Findings(
         part(
             costs=tuple(rows),
-            break_even=None if spent is None else BreakEven(float(spent), PAPER_RERANKING_TOKENS),
+            break_even=None if spent is None else BreakEven(float(spent), per_query),
             conventions=COST_CONVENTIONS,
         )
     )
@@ -115,9 +127,9 @@ def _amounts(found: EmbeddedTokens) -> dict[str, float]:
     }
 
 
-def _tokens_read(build: BuildCost, tokenizer: TokenCounter) -> float | None:
+def _tokens_read(build: BuildCost, tokenizer: TokenCounter, n_sections: int) -> float | None:
     """Mean over queries of the tokens of the best sections."""
-    best = {query_id: list(ids[:_READ]) for query_id, ids in build.section_runs.items()}
+    best = {query_id: list(ids[:n_sections]) for query_id, ids in build.section_runs.items()}
     needed = sorted({found for ids in best.values() for found in ids})
     if not needed or any(found not in build.section_texts for found in needed):
         return None

@@ -17,8 +17,9 @@ from prime_pipeline.datasets.queries import QuerySet
 from prime_pipeline.evaluation.cost import TokenCounter, embedded_tokens
 from prime_pipeline.evaluation.measures import CONVENTIONS, evaluate
 from prime_pipeline.evaluation.statistics import PerQuery, mean_intervals
+from prime_pipeline.models.embedder import Embedder
 from prime_pipeline.progress import Progress, silent
-from prime_pipeline.refresh.evaluation import MEASURES, fair
+from prime_pipeline.refresh.evaluation import MEASURES
 from prime_pipeline.reports.content import Cell, Comparison, SystemCost
 from prime_pipeline.retrieval.options import Arm, RetrievalOptions
 from prime_pipeline.retrieval.retriever import Rankings, Retriever, as_run
@@ -79,10 +80,12 @@ class Embedded:
     Attributes:
         vectors: Of its units.
         amounts: What it costs, see :class:`~prime_pipeline.reports.content.SystemCost`.
+        embedder: The one that made the vectors, where it is not that of the index.
     """
 
     vectors: PooledVectors
     amounts: Mapping[str, float]
+    embedder: Embedder | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,11 +130,16 @@ def cell_findings(
     started = time.monotonic()
     rankings: dict[str, Rankings] = {}
     for position, query in enumerate(query_set.queries, start=1):
-        rankings[query.query_id] = retriever.rank(query.text, options, embedded.vectors)
+        rankings[query.query_id] = retriever.rank(
+            query.text,
+            options,
+            embedded.vectors,
+            embedded.embedder,
+            query_set.excluded.get(query.query_id, frozenset()),
+        )
         progress(f"{place.representation}, {place.pipeline}", position, len(query_set.queries))
     query_ms = 1000 * (time.monotonic() - started) / len(query_set.queries)
-    ranked = fair(rankings, query_set)
-    run = as_run({query_id: found.documents for query_id, found in ranked.items()})
+    run = as_run({query_id: found.documents for query_id, found in rankings.items()})
     per_query = evaluate(run, query_set.qrels, MEASURES).per_query
     costs = [
         SystemCost(place.representation, embedded.amounts, restructurer=place.restructurer),

@@ -30,6 +30,11 @@ from prime_pipeline.text.words import literal_words
 MEASURES: Final = ("ndcg@5", "p@5", "r@5", "mrr", "map")
 PAPER_PROTOCOL: Final = "evidence word for word in both texts"
 """The questions of the paper's protocol, as the table names them."""
+WITHIN: Final = "within-document"
+"""The pipeline that orders the sections of one document by BM25."""
+WITHIN_RERANKED: Final = "within-document+rerank"
+"""The one that scores all of them."""
+_SECTIONS: Final = "sections"
 _READ: Final = 5
 
 Contrasted = Callable[[str, PerQuery, PerQuery], Contrast]
@@ -88,6 +93,55 @@ def localisation_findings(
         cells += _cells(judged.qrels, restructured, clusters, reranker)
         contrasts = list(_contrasts(known, judged, raw, restructured, clusters))
     return Findings(part(cells=tuple(cells), evidence=tuple(contrasts), notes=notes))
+
+
+def named_section_findings(
+    qrels: Qrels, tracks: Sequence[Track], clusters: Mapping[str, str] | None, reranker: str
+) -> Findings:
+    """Section-level cells of every system, where it is named which sections are relevant.
+
+    Args:
+        qrels: Query id to section ids with their grades.
+        tracks: The raw text, and the restructured one if there is one.
+        clusters: Query id to what is resampled together.
+        reranker: Name of what scores sections.
+    """
+    cells = tuple(cell for track in tracks for cell in _cells(qrels, track, clusters, reranker))
+    named = wording.plural(len(qrels), "query", "queries")
+    return Findings(part(cells=cells, notes=(f"Relevant sections are named for {named}.",)))
+
+
+def within_document_findings(
+    evidence: Mapping[str, GoldEvidence], tracks: Sequence[Track], clusters: Mapping[str, str], reranker: str
+) -> Findings:
+    """How well sections with gold evidence are found where the document is known and only its sections are ranked.
+
+    Questions that were written for a known document say more about this task than about finding the document.
+
+    Args:
+        evidence: Query id to gold evidence in a known document.
+        tracks: The raw text, which also tells which sections hold evidence, and the restructured one if there is one. In
+            their runs the systems are pipelines of this task.
+        clusters: Query id to what is resampled together.
+        reranker: Name of what scores sections.
+    """
+    documents = tracks[0].documents
+    qrels = section_qrels(_about(evidence, documents), documents).qrels
+    cells: list[Cell] = []
+    for track in tracks:
+        for pipeline, rankings in track.runs.items():
+            bare = Cell(
+                _SECTIONS,
+                pipeline,
+                measure="",
+                result=None,
+                level="section",
+                restructurer=track.restructurer,
+                reranker=reranker if pipeline == WITHIN_RERANKED else "",
+            )
+            per_query = evaluate(as_run(rankings), qrels, MEASURES).per_query if qrels else {}
+            cells += measured_cells(bare, mean_intervals(per_query, clusters), per_query)
+    return Findings(part(cells=tuple(cells)))
 
 
 def _about(
