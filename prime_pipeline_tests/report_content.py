@@ -73,7 +73,13 @@ def report_content(restructurer: str = LLM) -> ReportContent:
         created="2026-11-30 04:00 UTC",
         n_documents=416,
         restructurer=restructurer,
-        cells=(*_main_cells(restructurer), *_typed_cells(), *_bright_cells(), *_nfcorpus_cells()),
+        cells=(
+            *_main_cells(restructurer),
+            *_typed_cells(),
+            *_section_cells(),
+            *_bright_cells(),
+            *_nfcorpus_cells(),
+        ),
         comparisons=_comparisons(restructurer),
         density=_density(),
         evidence=_evidence(),
@@ -134,6 +140,14 @@ def _costs(restructurer: str) -> Iterator[SystemCost]:
                 restructurer="" if is_raw else restructurer,
                 reranker=RERANKER if at == 2 else "",
             )
+
+
+def _section_cells() -> Iterator[Cell]:
+    values = {("default", "hybrid-sections"): 0.171, ("sections", "within-document"): 0.492}
+    for (representation, pipeline), value in values.items():
+        for measure, factor in {"ndcg@5": 1.0, "r@5": 1.2, "mrr": 1.1}.items():
+            result = measured(value * factor, 0.02)
+            yield Cell(representation, pipeline, measure, result, level="section")
 
 
 def _typed_cells() -> Iterator[Cell]:

@@ -32,6 +32,7 @@ IDS = [
         "table-4",
         "table-5a",
         "table-5b",
+        "sections",
         "answers",
         "table-6",
         "cost",
@@ -239,6 +240,18 @@ def test_a_table_of_two_protocols_says_which_rows_are_the_papers() -> None:
         "carried over section by section." in table("table-5b", replace(EMPTY, evidence=(carried,))).caption
     )
     assert "carried over" not in table("table-5b").caption
+
+
+def test_sections_stand_in_a_table_of_their_own() -> None:
+    corpus_wide = Cell("default", "hybrid-sections", "mrr", Measured(0.2, 0.1, 0.3, 9), level="section")
+    known = replace(corpus_wide, representation="sections", pipeline="within-document+rerank", reranker="m")
+    documents = replace(corpus_wide, level="document")
+    found = table("sections", replace(EMPTY, cells=(corpus_wide, known, documents)))
+    assert found.columns == ("representation", "pipeline", "MRR")
+    assert [[datum.text for datum in fields] for fields in found.rows] == [
+        ["default", "hybrid-sections", "0.200"],
+        ["sections", "within-document + m", "0.200"],
+    ]
 
 
 # --- figures ----------------------------------------------------------------------------------------------------

@@ -169,6 +169,7 @@ def _commands(workspace: Workspace) -> dict[str, str]:
         "table-4": "prime reproduce nfcorpus",
         "table-5a": _FULL_MODE,
         "table-5b": _FULL_MODE if has_queries else f"{_FULL_MODE} --queries FILE",
+        "sections": measure,
         "answers": "prime answer",
         "table-6": _FULL_MODE,
         "cost": "prime refresh",

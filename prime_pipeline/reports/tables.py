@@ -51,6 +51,7 @@ def _tables(content: ReportContent) -> tuple[Table, ...]:
         _table_4(content),
         _contrasts("table-5a", content),
         _contrasts("table-5b", content),
+        _sections(content),
         _answers(content),
         _audit(content),
         _costs(content),
@@ -210,6 +211,23 @@ def _protocols(contrasts: Iterable[Contrast]) -> str:
         return f"{rule}."
     of_paper = "; ".join(name for name, follows_paper in papers.items() if follows_paper)
     return f"{rule}; rows of the paper's protocol ({of_paper}) judge each text by its own."
+
+
+def _sections(content: ReportContent) -> Table:
+    cells = [c for c in content.cells_of(content.dataset) if c.level == "section" and not c.question_type]
+    columns, rows = matrix(
+        cells,
+        lambda c: (c.representation, c.restructurer, c.pipeline, c.reranker),
+        lambda c: (c.measure,),
+        lambda row: (wording.representation_label(*row[:2]), wording.pipeline_label(*row[2:])),
+        lambda column: wording.measure_label(*column),
+    )
+    caption = (
+        "How well sections are found that hold gold evidence, or that the queries name as relevant: among all sections of the "
+        "corpus, or (within-document) among those of the document that a question is about."
+    )
+    headings = ("representation", "pipeline", *columns)
+    return Table("sections", "Context quality", "Sections with the evidence", caption, headings, rows)
 
 
 def _contrast_row(contrast: Contrast, numbers: Mapping[str, Published]) -> tuple[Datum, ...]:
