@@ -23,6 +23,7 @@ from prime_pipeline.retrieval.stage2 import (
     ScoredSection,
     SectionScorer,
     best_by_document,
+    cheap_order,
     order_sections,
     rerank_sections,
 )
@@ -185,12 +186,14 @@ class Retriever:
         candidates = find_candidates(
             query, self._lexical, vectors or self._vectors, embedder or self._embedder, options, excluded
         )
-        sections = self._sections(query, candidates, options, options.rerank_budget or _N_RANKED_SECTIONS)
+        n_sections = options.rerank_budget or _N_RANKED_SECTIONS
         doc_ids = [doc_id for doc_id, _ in candidates.ranking]
-        if options.scorer != "none":
-            doc_ids = list(dict.fromkeys([doc_id for doc_id, _ in best_by_document(sections)] + doc_ids))
+        if options.scorer == "none":
+            return Rankings(tuple(doc_ids), self._cheaply_ordered(candidates, options, n_sections))
+        sections = self._sections(query, candidates, options, n_sections)
+        by_best = [doc_id for doc_id, _ in best_by_document(sections)]
         found = (section_id(s.section.doc_id, s.section.ordinal) for s in sections)
-        return Rankings(tuple(doc_ids), tuple(found))
+        return Rankings(tuple(dict.fromkeys(by_best + doc_ids)), tuple(found))
 
     def rank_within(
         self, query: str, doc_id: str, options: RetrievalOptions | None = None
@@ -236,6 +239,16 @@ class Retriever:
     def _require_open(self) -> None:
         if self._is_closed:
             raise RuntimeError(f"the retriever of build {self.manifest.build_id} is closed: open a new one")
+
+    def _cheaply_ordered(
+        self, candidates: Candidates, options: RetrievalOptions, n_sections: int
+    ) -> tuple[str, ...]:
+        """Ids of the sections that a search without a scorer would return; nothing else of them is read."""
+        ordered = cheap_order(self._lexical, candidates, options.n_candidates)[:n_sections]
+        sections, doc_ids = self._lexical.sections, self._lexical.doc_ids
+        return tuple(
+            section_id(doc_ids[sections.documents[at]], int(sections.ordinals[at])) for at, _ in ordered
+        )
 
     def _sections(
         self, query: str, candidates: Candidates, options: RetrievalOptions, top_k: int

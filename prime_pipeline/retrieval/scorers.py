@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from itertools import takewhile
 from math import fsum
 
@@ -21,6 +22,8 @@ from prime_pipeline.storage.fingerprint import text_fingerprint
 from prime_pipeline.text.words import term_words
 
 _ENCODE_BATCH = 16
+_SPLIT_TEXTS_KEPT = 4_096
+"""Texts whose windows are kept in memory: splitting a section took several times as long as looking its vectors up."""
 _ALPHANUMERIC_RUN = re.compile(r"[^\W_]+")
 
 IdfLookup = Callable[[Iterable[str]], Mapping[str, float]]
@@ -59,6 +62,7 @@ class LateInteractionScorer:
         self._embedder = embedder
         self._cache = cache
         self._idf = idf
+        self._split = lru_cache(_SPLIT_TEXTS_KEPT)(self._split_now)
 
     def score(self, query: str, sections: Sequence[StoredSection]) -> NDArray[np.float64]:
         """Weighted mean over the query's tokens of the best cosine in the section's best window; 0 without tokens."""
@@ -83,9 +87,12 @@ class LateInteractionScorer:
         idf = self._idf({term for term in terms if term})
         return np.array([idf[term] if term else 0.0 for term in terms], dtype=np.float32)
 
-    def _windows(self, section: StoredSection, query_idf: Mapping[str, float]) -> list[str]:
+    def _split_now(self, text: str) -> tuple[str, ...]:
+        return tuple(self._embedder.tokenizer.windows(text, self._embedder.window_tokens))
+
+    def _windows(self, section: StoredSection, query_idf: Mapping[str, float]) -> Sequence[str]:
         text = scoring_text(section)
-        windows = self._embedder.tokenizer.windows(text, self._embedder.window_tokens) if text else []
+        windows = self._split(text) if text else ()
         if not 0 < self._windows_per_section < len(windows):
             return windows
         # fsum, since the words of a set come in another order in every process.
