@@ -34,6 +34,8 @@ OnProgress = Callable[[int], None]
 # From the model card of BGE v1.5; the published folders do not carry it.
 _BGE_QUERY_PREFIX = "Represent this sentence for searching relevant passages: "
 _QUERIES_KEPT = 4096
+# All of QASPER's test set; a query of ordinary length takes some 25 kB.
+_QUERY_TOKENS_KEPT = 1536
 """Vectors of queries that are kept in memory: several systems are asked the same ones."""
 _BGE_NAME = re.compile(r"bge-(small|base|large)-en-v1\.5", re.IGNORECASE)
 
@@ -135,6 +137,7 @@ class SentenceTransformerEmbedder:
         self._model: SentenceTransformer | None = None
         self._lock = threading.Lock()
         self._encode_query = lru_cache(_QUERIES_KEPT)(self._encode_query_now)
+        self._query_tokens = lru_cache(_QUERY_TOKENS_KEPT)(self._query_tokens_now)
 
     @property
     def window_tokens(self) -> int:
@@ -174,9 +177,16 @@ class SentenceTransformerEmbedder:
         """See :meth:`Embedder.query_token_vectors`.
 
         The prefix is read by the encoder but has no vectors of its own; spans count from the start of ``text``. Of a
-        query longer than the window the tokens inside it are returned.
+        query longer than the window the tokens inside it are returned. Those of the last queries are kept, and may not
+        be written to.
         """
-        return self._token_vectors([text], self.query_prefix)[0]
+        vectors, spans = self._query_tokens(text)
+        return vectors, list(spans)
+
+    def _query_tokens_now(self, text: str) -> tuple[Vectors, list[Span]]:
+        vectors, spans = self._token_vectors([text], self.query_prefix)[0]
+        vectors.flags.writeable = False  # several callers share them
+        return vectors, spans
 
     def _batches(self, texts: Sequence[str]) -> Iterator[list[int]]:
         order = sorted(range(len(texts)), key=lambda i: (-len(texts[i]), i))
