@@ -294,8 +294,7 @@ def test_amounts_count_what_is_embedded_and_what_is_stored() -> None:
         "vectors": 2,
         "index_bytes": 1000 + 2 * 16 * 4,
     }
-    assert amounts(texts, WordTokenizer(4), 16, 1000, None) == counted
-    assert amounts(texts, WordTokenizer(4), 16, 1000, 1.26) == {**counted, "build_seconds": 1.3}
+    assert amounts(texts, WordTokenizer(4), 16, 1000, 1.256) == {**counted, "build_seconds": 1.26}
 
 
 # --- comparisons --------------------------------------------------------------------------------------------------

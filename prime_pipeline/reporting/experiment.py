@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Final, Self
@@ -74,6 +74,8 @@ _WITHIN: Final = "experiment_within_documents"
 _NO_BGE_M3: Final = (
     "the weights of BGE-M3 are on the model hub: profile = paper, or chunk_embedder names a folder"
 )
+_N_TIMED: Final = 24
+"""Texts that are encoded to see how long all of them take."""
 _OF_MODELS: Final = ("llm_tokens", "money")
 
 
@@ -354,19 +356,30 @@ class Experiment:
                 corpus = Corpus(corpus.raw, (), corpus.options, other.tokenizer)
             made = units(name, corpus)
             texts = [unit.text for unit in made]
-            started = time.monotonic()
-            vectors, n_encoded = embed_texts(texts, embedder, workspace.embeddings, workspace.progress)
-            seconds = time.monotonic() - started
+            vectors, _ = embed_texts(texts, embedder, workspace.embeddings, workspace.progress)
             cost = amounts(
                 texts,
                 embedder.tokenizer,
                 embedder.dimensions,
                 self._lexical_bytes(_variant(name)),
-                seconds * len(texts) / n_encoded if n_encoded else None,
+                _encoding_seconds(texts, embedder),
             )
             vectors_of = PooledVectors([unit.doc_id for unit in made], vectors)
             self._embedded[name] = Embedded(vectors_of, cost, other)
         return self._embedded[name]
+
+
+def _encoding_seconds(texts: Sequence[str], embedder: Embedder) -> float:
+    """What encoding all of the texts takes, by a sample: most of them may have been encoded before, for others.
+
+    The sample is every n-th text by length, so that it holds short and long ones as all do.
+    """
+    by_length = sorted(texts, key=lambda text: (len(text), text))
+    sample = by_length[:: max(1, len(by_length) // _N_TIMED)]
+    embedder.encode(sample[:1])  # loads the weights, which is not part of it
+    started = time.monotonic()
+    embedder.encode(sample)
+    return (time.monotonic() - started) * len(texts) / len(sample)
 
 
 def experiment_report(workspace: Workspace) -> ReportContent:

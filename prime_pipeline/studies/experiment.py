@@ -247,7 +247,7 @@ def amounts(
     tokenizer: TokenCounter,
     dimensions: int,
     lexical_bytes: int,
-    build_seconds: float | None,
+    build_seconds: float,
 ) -> dict[str, float]:
     """What vectors of texts cost, and the lexical index beside them.
 
@@ -256,13 +256,13 @@ def amounts(
         tokenizer: Of the encoder.
         dimensions: Of a vector.
         lexical_bytes: Size of the lexical index.
-        build_seconds: What encoding all of them takes; None if that is not known.
+        build_seconds: What encoding all of them takes.
     """
     found = embedded_tokens(texts, tokenizer)
-    counted: dict[str, float] = {
+    return {
         "embedded_tokens_text": found.in_texts,
         "embedded_tokens_read": found.read,
         "vectors": found.n_texts,
         "index_bytes": lexical_bytes + found.n_texts * dimensions * _FLOAT_BYTES,
+        "build_seconds": round(build_seconds, 2),
     }
-    return counted if build_seconds is None else {**counted, "build_seconds": round(build_seconds, 1)}
