@@ -159,7 +159,7 @@ class LlmSettings(_Group):
 
     base_url: str | None = Field(
         default=None,
-        pattern=r"^https?://[^\s@]+$",
+        pattern=r"^https?://[^\s@?#]+$",
         description="For example https://api.deepseek.com/v1 or http://127.0.0.1:8080/v1, without credentials.",
     )
     api_key: SecretStr = Field(

@@ -26,12 +26,17 @@ from prime_pipeline.llm.limiter import ConcurrencyLimiter
 from prime_pipeline.llm.reply_cache import ReplyCache
 from prime_pipeline.models.cross_encoder import CrossEncoderScorer
 from prime_pipeline.models.embedder import Embedder, SentenceTransformerEmbedder
-from prime_pipeline.models.location import EMBEDDED_MODEL
+from prime_pipeline.models.location import EMBEDDED_MODEL, model_fingerprint, resolve_model
 from prime_pipeline.models.nli import NliModel
 from prime_pipeline.models.sentence_similarity import EmbedderSimilarity
 from prime_pipeline.progress import Progress, silent
 from prime_pipeline.records import Document, DocumentOutcome
-from prime_pipeline.refresh.evaluation import EvaluationReport, paper_literal_vectors, read_report
+from prime_pipeline.refresh.evaluation import (
+    EvaluationReport,
+    evaluation_fingerprint,
+    paper_literal_vectors,
+    read_report,
+)
 from prime_pipeline.refresh.pricing import Quote
 from prime_pipeline.refresh.restructuring import RestructuringSteps, forget_removed
 from prime_pipeline.refresh.sampling import Sample, note_sample, sample_sections
@@ -44,7 +49,8 @@ from prime_pipeline.restructuring.prompts import Prompt
 from prime_pipeline.restructuring.restructurer import ExtractiveRestructurer, LlmRestructurer, Restructurer
 from prime_pipeline.restructuring.rewriting import Rewriter, rough_tokens
 from prime_pipeline.restructuring.strategy import Strategy
-from prime_pipeline.retrieval.retriever import Retriever
+from prime_pipeline.retrieval.retriever import Retriever, retriever_fingerprint
+from prime_pipeline.retrieval.systems import systems_of
 from prime_pipeline.settings import Settings, load_settings
 from prime_pipeline.storage.blob_cache import BlobCache, Cache, NoCache
 from prime_pipeline.storage.documents import CatalogueEntry, DocumentStore
@@ -407,19 +413,20 @@ class Workspace:
         return [variant for variant in wanted if self.builds(variant).live_path is not None]
 
     def evaluations(self) -> list[EvaluationReport]:
-        """The evaluations of what is served now with the queries that are configured now; others are left out."""
-        queries = self.query_set
+        """The evaluations of what is served now, with the queries and settings of now; others are left out."""
+        queries, options = self.query_set, self.settings.retrieval_options
         if queries is None:
             return []
-        wanted = queries.fingerprint
-        found = [(variant, read_report(self.home.measures(variant))) for variant in self.published_variants()]
-        return [
-            report
-            for variant, report in found
-            if report is not None
-            and report.build_id == self.builds(variant).live_id
-            and report.query_set_fingerprint == wanted
-        ]
+        uses = options.scorer == "cross_encoder"
+        cross_encoder = model_fingerprint(resolve_model(self.settings.cross_encoder)) if uses else None
+        evaluations = []
+        for variant in self.published_variants():
+            retriever = retriever_fingerprint(self.builds(variant).live_id or "", options, cross_encoder)
+            wanted = evaluation_fingerprint(retriever, queries, systems_of(variant, self.settings.evaluate))
+            report = read_report(self.home.measures(variant))
+            if report is not None and report.fingerprint == wanted:
+                evaluations.append(report)
+        return evaluations
 
     def restructuring_facts(self) -> Restructuring | None:
         """What the warehouse tells of restructuring; None in offline mode."""

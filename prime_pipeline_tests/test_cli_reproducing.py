@@ -251,6 +251,16 @@ def test_nothing_is_told_to_be_undone_after_a_complete_refresh() -> None:
     assert list(_left_undone("", summary_of({}, {"put off documents": 0}, {}, ()))) == []
 
 
+def test_another_corpus_of_the_same_name_is_refused(reproduced: Reproduced, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    other = write_pages(tmp_path / "elsewhere" / "pages")
+    told = as_json(
+        *("reproduce", "folder", "--data", str(other), "--home", str(reproduced.folder / "home")), exit_code=1
+    )
+    assert told["error"] == "SettingsError"
+    assert f"holds the experiment on {reproduced.folder / 'pages'}, not on {other}" in told["message"]
+
+
 # --- what is asked for --------------------------------------------------------------------------------------------
 
 
@@ -263,6 +273,7 @@ def test_nothing_is_told_to_be_undone_after_a_complete_refresh() -> None:
         (["qasper", "--queries", "q.jsonl"], "qasper brings its own queries"),
         (["nfcorpus", "--beir", "b"], "nfcorpus brings its own queries"),
         (["qasper", "--long"], "--task and --long go with bright"),
+        (["folder", "--data", ""], "the path is empty: name a file or folder"),
         (["msmarco"], "'msmarco' is not one of"),
         ([], "Missing argument"),
     ],

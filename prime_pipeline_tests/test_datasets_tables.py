@@ -98,6 +98,7 @@ def test_what_spreadsheets_write(tmp_path: Path) -> None:
         ("query,relevant\none?,a\0b\n", r"mine\.csv:2: .*NUL"),
         ('query,relevant\none?,a\n"two?,b\n', r"mine\.csv:3: unexpected end of data: check its quotes"),
         ('query,relevant\n"one"?,a\n', r"mine\.csv:2: .*check its quotes"),
+        ("query,relevant,grade\none?,a,1_0\n", r"mine\.csv:2: expected a whole-number grade, found '1_0'"),
         ("query,relevant,grade\none?,a,1.5\n", r"mine\.csv:2: expected a whole-number grade, found '1.5'"),
         ("query,relevant,grade\none?,a,9999999\n", r"mine\.csv:2: grade 9999999 is out of range"),
         ("query,relevant,grade\none?,a,1\none?,a,2\n", r"mine\.csv:3: the query has two grades for 'a'"),

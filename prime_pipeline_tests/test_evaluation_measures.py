@@ -101,7 +101,9 @@ def test_refuses_empty_judgements(qrels: Qrels) -> None:
         evaluate({"q": {"d": 1.0}}, qrels)
 
 
-@pytest.mark.parametrize("measure", ["ndcg", "ndcg@0", "recall@5", "mrr@10", "p@-1", ""])
+@pytest.mark.parametrize(
+    "measure", ["ndcg", "ndcg@0", "ndcg@100000", "ndcg@٣", "recall@5", "mrr@10", "p@-1", ""]
+)
 def test_refuses_unknown_measures(measure: str) -> None:
     with pytest.raises(EvaluationError, match="unknown measure"):
         evaluate({}, {"q": {"d": 1}}, [measure])

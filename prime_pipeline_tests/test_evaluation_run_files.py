@@ -39,6 +39,11 @@ def three_runs(folder: Path, *measures: str) -> RunScores:
     return score_runs(paths, qrels_file(folder, RIGHT), measures)
 
 
+def odd(scores: RunScores) -> list[str]:
+    """The warnings about files, without the one that the queries are few."""
+    return [warning for warning in scores.warnings if not warning.startswith("intervals and p-values")]
+
+
 # --- one run ------------------------------------------------------------------------------------------------------
 
 
@@ -57,7 +62,7 @@ def test_means_are_over_every_judged_query(tmp_path: Path) -> None:
     }
     assert {name: interval.value for name, interval in found.intervals.items()} == found.evaluation.means
     assert {interval.n for interval in found.intervals.values()} == {4}
-    assert (scores.comparisons, scores.p_adjusted, scores.warnings) == ({}, {}, ())
+    assert (scores.comparisons, scores.p_adjusted, odd(scores)) == ({}, {}, [])
 
 
 def test_queries_without_result_judgement_or_relevant_result_are_counted(tmp_path: Path) -> None:
@@ -178,9 +183,9 @@ def test_what_is_odd_about_each_file_is_told(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / f"{name}.run").write_text(f"q1 Q0 a 1 1.0 {name}\nq1 Q0 b 2 2.0 other\n")
     scores = score_runs([tmp_path / "a.run", tmp_path / "b.run"], qrels_file(tmp_path))
-    assert [warning.partition(":")[0] for warning in scores.warnings] == ["a.run", "a.run", "b.run", "b.run"]
-    assert "the ranks contradict the scores" in scores.warnings[0]
-    assert "2 tags" in scores.warnings[1]
+    assert [warning.partition(":")[0] for warning in odd(scores)] == ["a.run", "a.run", "b.run", "b.run"]
+    assert "the ranks contradict the scores" in odd(scores)[0]
+    assert "2 tags" in odd(scores)[1]
 
 
 def test_faults_of_files_and_measures_are_named(tmp_path: Path) -> None:
@@ -204,7 +209,23 @@ def test_a_run_of_other_ids_is_told_apart_from_one_that_finds_nothing(
     tmp_path: Path, run: Run, told: str
 ) -> None:
     scores = score_runs([run_file(tmp_path / "run", run)], qrels_file(tmp_path))
-    (warning,) = scores.warnings
+    (warning,) = odd(scores)
     assert told in warning
     wrong = score_runs([run_file(tmp_path / "wrong", {"q2": {"a": 1.0}})], qrels_file(tmp_path))
-    assert (wrong.runs[0].evaluation.means["mrr"], wrong.warnings) == (0.0, ())
+    assert (wrong.runs[0].evaluation.means["mrr"], odd(wrong)) == (0.0, [])
+
+
+def test_a_file_without_results_is_told(tmp_path: Path) -> None:
+    (tmp_path / "empty").touch()
+    scores = score_runs([tmp_path / "empty"], qrels_file(tmp_path))
+    assert any("the file holds no result" in warning for warning in scores.warnings)
+
+
+def test_intervals_of_few_queries_are_told_to_be_too_narrow(tmp_path: Path) -> None:
+    run, qrels = run_file(tmp_path / "run", RUN), qrels_file(tmp_path)
+    (few,) = score_runs([run], qrels).warnings
+    assert few.startswith("intervals and p-values are from 4 queries only")
+    many = {f"q{at}": {"a": 1} for at in range(20)}
+    write_qrels(tmp_path / "many.txt", many)
+    enough = run_file(tmp_path / "enough", {query: {"a": 1.0} for query in many})
+    assert score_runs([enough], tmp_path / "many.txt").warnings == ()

@@ -13,8 +13,8 @@ from prime_pipeline.errors import EvaluationError, NothingToStudy
 from prime_pipeline.evaluation.measures import evaluate
 from prime_pipeline.evaluation.trec import read_qrels, read_run
 from prime_pipeline.refresh.evaluation import MEASURES
-from prime_pipeline.reporting.evaluating import evaluate_published, unknown_documents, write_runs
-from prime_pipeline.reporting.studies import evaluated
+from prime_pipeline.reporting.evaluating import evaluate_published, write_runs
+from prime_pipeline.reporting.studies import evaluated, unknown_documents
 from prime_pipeline.workspace import Workspace
 from prime_pipeline_tests.papers import opened, publish, write_papers
 
@@ -96,7 +96,7 @@ def test_runs_of_every_variant_system_and_level_are_written(open_papers: OpenPap
         for level in ("documents", "sections")
         for system in ("bm25", "default")
     ]
-    assert [path.name for path in files] == [*expected, "qrels.txt"]
+    assert [path.name for path in files] == [*expected, "qrels.txt", "qrels.sections.txt"]
     assert sorted(path.name for path in (tmp_path / "new" / "out").iterdir()) == sorted(
         path.name for path in files
     )

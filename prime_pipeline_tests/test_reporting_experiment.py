@@ -522,3 +522,10 @@ def test_a_home_without_cells_is_reported_without_them(open_papers: OpenPapers) 
     assert {cell.level for cell in content.cells} == {"section"}
     assert content.comparisons == ()
     assert content.density != ()
+
+
+def test_a_reranker_that_sees_every_document_is_said_to_decide_alone(open_papers: OpenPapers) -> None:
+    _, comparisons = run(open_papers())
+    assert any("all 2 documents are among the 30 candidates" in n for n in comparisons.findings.content.notes)
+    _, comparisons = run(open_papers(retrieval={"n_candidates": 1}))
+    assert not any("are among the" in note for note in comparisons.findings.content.notes)

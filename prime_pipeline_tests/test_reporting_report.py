@@ -14,6 +14,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from prime_pipeline.errors import NothingToStudy, ReportError
 from prime_pipeline.reporting.answers import generated_answers
+from prime_pipeline.reporting.evaluating import evaluate_published
 from prime_pipeline.reporting.report import PublishedReport, home_report, publish_report, write_comparison
 from prime_pipeline.reporting.studies import STUDIES, corpus_profile
 from prime_pipeline.reports.content import EXTRACTIVE, Cell, Measured, ReportContent, bare_numbers, check
@@ -145,7 +146,7 @@ def test_a_report_after_the_queries_changed_asks_for_an_evaluation(
     other.write_text(json.dumps({"query": "ovens", "relevant": "beta"}), encoding="utf-8")
     content = reported(open_papers(queries=str(other))).content
     assert content.cells == ()
-    assert "Index offline: not evaluated yet with the queries that are configured now" in content.notes[0]
+    assert "Index offline: not evaluated yet with the queries and settings of now" in content.notes[0]
     assert content.commands["comparisons"] == "prime evaluate"
     assert "question-types" not in content.commands  # no command gives a query a type
     assert open_papers().evaluations()
@@ -371,3 +372,51 @@ def test_another_report_that_cannot_be_read_is_named(
 def test_a_folder_without_a_report_is_named(tmp_path: Path) -> None:
     with pytest.raises(ReportError, match=r"report\.json.*Give a report's folder or its report\.json"):
         write_comparison(tmp_path, BASE, tmp_path / "page.html")
+
+
+def test_a_report_after_the_settings_changed_shows_no_number_of_the_old_ones(open_papers: OpenPapers) -> None:
+    publish(open_papers())
+    assert reported(open_papers()).content.cells
+    changed = reported(open_papers(retrieval={"rrf_k": 7})).content
+    assert changed.cells == ()
+    assert changed.settings["retrieval.rrf_k"] == "7"
+    assert "with the queries and settings of now" in changed.notes[0]
+    assert reported(open_papers(retrieval={"rrf_k": 60})).content.cells
+
+
+def test_other_questions_with_the_same_ids_are_not_paired(open_papers: OpenPapers, tmp_path: Path) -> None:
+    queries = tmp_path / "queries.jsonl"
+    lines = [json.dumps({"query": q, "relevant": d}) for q, d in (("oven", "beta"), ("workers", "alpha"))]
+    queries.write_text("\n".join(lines), encoding="utf-8")
+    publish(open_papers(queries=str(queries)))
+    before = reported(open_papers(queries=str(queries)))
+    write_report(tmp_path / "before", before.content)
+    pages = []
+    for given in (lines, lines[::-1]):
+        queries.write_text("\n".join(given), encoding="utf-8")
+        workspace = open_papers(queries=str(queries))
+        evaluate_published(workspace)
+        write_comparison(tmp_path / "before", reported(workspace).content, tmp_path / "page.html")
+        pages.append((tmp_path / "page.html").read_text(encoding="utf-8"))
+    same, turned = (page.count("no interval: unpaired") for page in pages)
+    assert turned > same
+
+
+def test_what_is_relevant_and_not_there_is_noted(open_papers: OpenPapers, tmp_path: Path) -> None:
+    queries = tmp_path / "queries.jsonl"
+    queries.write_text(
+        json.dumps({"query": "oven", "relevant": ["beta#Ovens", "beta#Nope", "gone"]}), encoding="utf-8"
+    )
+    publish(open_papers(queries=str(queries)))
+    notes = reported(open_papers(queries=str(queries))).content.notes
+    assert any(
+        note.startswith("1 document that the queries call relevant is not in the index") for note in notes
+    )
+    assert any("Relevant sections are not measured" in note and "'Nope'" in note for note in notes)
+
+
+def test_how_much_was_restructured_is_noted(open_papers: OpenPapers) -> None:
+    workspace = open_papers(mode="full")
+    publish(workspace)
+    notes = reported(workspace).content.notes
+    assert any(note.startswith("Restructuring changed 1 of 4 sections") for note in notes)

@@ -565,6 +565,7 @@ def test_the_method_follows_the_endpoint_unless_it_is_named(home: Path) -> None:
     [
         ({"llm": {"base_url": "http://127.0.0.1:1/v1"}}, "name the model"),
         ({"llm": {"base_url": "127.0.0.1:1/v1", "model": "m"}}, "llm.base_url"),
+        ({"llm": {"base_url": "http://127.0.0.1:1/v1?key=sk-secret", "model": "m"}}, "llm.base_url"),
         ({"llm": {"base_url": "http://user:secret@host/v1", "model": "m"}}, "llm.base_url"),
         ({"llm": {**ENDPOINT, "max_cost": 1.0}}, "llm.prices"),
         ({"llm": {**ENDPOINT, "max_tokens": 0}}, "llm.max_tokens"),

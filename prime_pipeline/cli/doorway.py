@@ -120,6 +120,13 @@ def print_json(value: Mapping[str, Any]) -> None:
     typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
 
 
+def given_path(text: str) -> Path:
+    """A path as it was given; nothing, such as a variable of a shell that is not set, is not the working directory."""
+    if not text.strip():
+        raise typer.BadParameter("the path is empty: name a file or folder")
+    return Path(text)
+
+
 def from_here(path: Path) -> str:
     """A path as short as it can be said from here, quoted for a shell."""
     with suppress(ValueError, OSError):

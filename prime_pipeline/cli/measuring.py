@@ -14,6 +14,7 @@ from prime_pipeline.cli.doorway import (
     HomeOption,
     JsonOption,
     app,
+    given_path,
     opened_workspace,
     print_json,
     report_error,
@@ -33,8 +34,10 @@ _RUN_HELP = (
 
 @app.command()
 def evaluate(
-    run: Annotated[list[Path] | None, typer.Option("--run", help=_RUN_HELP)] = None,
-    qrels: Annotated[Path | None, typer.Option(help="Its judgements, in TREC's or BEIR's layout.")] = None,
+    run: Annotated[list[Path] | None, typer.Option("--run", parser=given_path, help=_RUN_HELP)] = None,
+    qrels: Annotated[
+        Path | None, typer.Option(parser=given_path, help="Its judgements, in TREC's or BEIR's layout.")
+    ] = None,
     measure: Annotated[
         list[str] | None,
         typer.Option("--measure", help="ndcg@k, p@k, r@k, mrr or map; the first is compared by."),
@@ -50,7 +53,8 @@ def evaluate(
         ),
     ] = False,
     out: Annotated[
-        Path | None, typer.Option(help="Write what was ranked here, as TREC runs and judgements.")
+        Path | None,
+        typer.Option(parser=given_path, help="Write what was ranked here, as TREC runs and judgements."),
     ] = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
@@ -249,11 +253,12 @@ def _reportable(workspace: Workspace, studies: Mapping[str, Any]) -> Mapping[str
 def _evaluate_served(console: Any, home: Path | None, out: Path | None, as_json: bool) -> None:
     from prime_pipeline.console.measuring import evaluation_view
     from prime_pipeline.reporting.evaluating import evaluate_published, write_runs
-    from prime_pipeline.reporting.studies import retrieval_quality
+    from prime_pipeline.reporting.studies import query_faults, retrieval_quality
 
     with opened_workspace({"home": home}, console, show_progress=not as_json) as workspace:
         reports = evaluate_published(workspace)
         content = retrieval_quality(workspace).findings.content
+        notes = query_faults(workspace)
         written = write_runs(workspace, out) if out else []
     if as_json:
         print_json(
@@ -271,11 +276,12 @@ def _evaluate_served(console: Any, home: Path | None, out: Path | None, as_json:
                     for system, measured in found.systems.items()
                 ],
                 "comparisons": [_comparison_fields(found) for found in content.comparisons],
+                "notes": notes,
                 "files": [str(path) for path in written],
             }
         )
     else:
-        console.print(evaluation_view(reports, content, written), crop=False)
+        console.print(evaluation_view(reports, content, written, notes), crop=False)
 
 
 def _scores_fields(scores: RunScores) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from prime_pipeline.cli.doorway import (
     ProfileOption,
     app,
     from_here,
+    given_path,
     opened_workspace,
     print_json,
     refreshed,
@@ -41,10 +42,12 @@ Dataset = Literal["qasper", "nfcorpus", "bright", "folder"]
 def reproduce(
     dataset: Annotated[Dataset, typer.Argument(help="What to run the experiment on.")],
     data: Annotated[
-        Path | None, typer.Option(help="The data set's file or folder; for folder: your documents.")
+        Path | None,
+        typer.Option(parser=given_path, help="The data set's file or folder; for folder: your documents."),
     ] = None,
     beir: Annotated[
-        Path | None, typer.Option(help="For folder: a BEIR folder, documents, queries and judgements.")
+        Path | None,
+        typer.Option(parser=given_path, help="For folder: a BEIR folder, documents, queries and judgements."),
     ] = None,
     queries: Annotated[
         str | None,
@@ -59,7 +62,8 @@ def reproduce(
         bool, typer.Option("--long", help="For bright: whole pages instead of passages.")
     ] = False,
     out: Annotated[
-        Path | None, typer.Option(help="Write report.html, report.md and report.json here, too.")
+        Path | None,
+        typer.Option(parser=given_path, help="Write report.html, report.md and report.json here, too."),
     ] = None,
     profile: ProfileOption = None,
     home: HomeOption = None,
@@ -130,12 +134,30 @@ def _run(settings: Mapping[str, Any], place: _Place, console: Console, *, as_jso
     from prime_pipeline.defs.runs import run_experiment
     from prime_pipeline.reporting.experiment import publish_experiment_report
 
+    _check_free(settings)
     if place.task and not as_json:
         console.print(message(f"{place.task}:", from_here(settings["home"]), "bold"), soft_wrap=True)
     with opened_workspace(settings, console, show_progress=not as_json) as workspace:
         summary = refreshed(workspace, allow_removals=True, republish=True)
         made = run_experiment(defs, workspace)
         return _Done(summary, made["experiment"]["changed"], publish_experiment_report(workspace))
+
+
+def _check_free(settings: Mapping[str, Any]) -> None:
+    """Refuse to put an experiment in the place of another one of the same name.
+
+    Raises:
+        SettingsError: The home holds one over another corpus.
+    """
+    from prime_pipeline.errors import SettingsError
+    from prime_pipeline.settings import load_settings
+
+    told = load_settings(settings).corpus
+    before = load_settings({"home": settings["home"]})
+    if before.stored.settings_file.is_file() and before.corpus not in {None, told}:
+        raise SettingsError(
+            f"{settings['home']} holds the experiment on {before.corpus}, not on {told}: take another --home, or delete that folder"
+        )
 
 
 def _settings(place: _Place, main_home: Home) -> dict[str, Any]:

@@ -83,7 +83,10 @@ def _run_comparisons(scores: RunScores) -> Table:
 
 
 def evaluation_view(
-    reports: Sequence[EvaluationReport], content: ReportContent, written: Sequence[Path]
+    reports: Sequence[EvaluationReport],
+    content: ReportContent,
+    written: Sequence[Path],
+    notes: Sequence[str] = (),
 ) -> Group:
     """What is served, by system and variant, and which differences can be told."""
     systems = {
@@ -99,6 +102,7 @@ def evaluation_view(
         measures_table(title, systems, _MEASURES),
         Text(""),
         *_sentences(content.comparisons),
+        *messages("note:", notes),
         *messages("written:", [f"{len(written)} files in {written[0].parent}"] if written else [], "dim"),
     )
 
@@ -139,6 +143,13 @@ def estimate_view(estimate: AnswerEstimate, currency: str | None) -> Table:
         {
             "questions": estimate.n_questions,
             "calls": f"{estimate.n_calls:,} ({estimate.n_questions - estimate.n_calls:,} are answered already, or alike)",
+            **(
+                {
+                    "without a section to read": f"{estimate.n_unreadable:,}, not asked: see answers.max_context_tokens"
+                }
+                if estimate.n_unreadable
+                else {}
+            ),
             "tokens read": f"about {estimate.prompt_tokens:,}",
             "tokens generated": f"at most {estimate.completion_tokens:,}",
             "price": _price(estimate.cost, currency, "at most "),

@@ -144,12 +144,12 @@ def load_query_set(location: str, doc_ids: Container[str] = frozenset()) -> Quer
         ".jsonl": lambda path: _json_lines(path, doc_ids),
         **dict.fromkeys(TABLE_SUFFIXES, lambda path: _table(path, doc_ids)),
     }
-    if path.suffix not in readers or not path.is_file():
+    if path.suffix.lower() not in readers or not path.is_file():
         raise EvaluationError(
             f"no query set at {location!r}: give a BEIR folder (queries.jsonl and qrels/test.tsv or dev.tsv), a QASPER .json or "
             f".parquet file, {BRIGHT}<folder>#<task>, a .jsonl, .csv or .tsv file of queries, or {INSTALLED!r}"
         )
-    return readers[path.suffix](path)
+    return readers[path.suffix.lower()](path)
 
 
 def _installed() -> QuerySet:

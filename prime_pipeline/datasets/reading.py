@@ -6,6 +6,7 @@ What the fields mean is for the readers of the single layouts.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from prime_pipeline.records import Query
 from prime_pipeline.storage.parquet import parquet_records
 
 _T = TypeVar("_T")
+_WHOLE_NUMBER = re.compile(r"[+-]?\d{1,40}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +130,9 @@ def identifier(text: str) -> str:
 
 def grade_of(text: str) -> int:
     """The whole number that a grade is written as; RecordError for another text, or beyond ``MAX_GRADE``."""
-    try:
-        grade = int(text)
-    except ValueError:
-        raise RecordError(f"expected a whole-number grade, found {text!r}") from None
+    if not _WHOLE_NUMBER.fullmatch(text.strip()):
+        raise RecordError(f"expected a whole-number grade, found {text[:40]!r}")
+    grade = int(text)
     if abs(grade) > MAX_GRADE:
         raise RecordError(f"grade {grade} is out of range: grades go up to {MAX_GRADE:,}")
     return grade

@@ -117,7 +117,9 @@ def _header_fault(names: list[str]) -> str:
 
 def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
     """Number of the first line and fields of each record with anything in it; quoted fields may hold line ends."""
-    reader = csv.reader(io.StringIO(file_text(path)), delimiter=TABLE_SUFFIXES[path.suffix], strict=True)
+    reader = csv.reader(
+        io.StringIO(file_text(path)), delimiter=TABLE_SUFFIXES[path.suffix.lower()], strict=True
+    )
     line_number = 1
     try:
         for row in reader:

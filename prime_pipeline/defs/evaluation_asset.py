@@ -8,7 +8,8 @@ from prime_pipeline.defs.index_assets import published_index_key
 from prime_pipeline.evaluation.statistics import Interval
 from prime_pipeline.indexes.builds import VARIANTS
 from prime_pipeline.refresh.evaluation import EvaluationReport
-from prime_pipeline.reporting.evaluating import evaluate_published, unknown_documents
+from prime_pipeline.reporting.evaluating import evaluate_published
+from prime_pipeline.reporting.studies import query_faults
 from prime_pipeline.workspace import Workspace
 
 _GROUP = "reports"
@@ -37,11 +38,8 @@ def retrieval_runs(workspace: dg.ResourceParam[Workspace]) -> dg.MaterializeResu
         )
     reports = evaluate_published(workspace)
     metadata = _measures(reports)
-    if unknown := unknown_documents(workspace):
-        metadata["notes"] = (
-            f"{len(unknown)} documents that the queries call relevant are not in the index, the first is {unknown[0]!r}: "
-            "what asks for them counts as not found"
-        )
+    if faults := query_faults(workspace):
+        metadata["notes"] = " ".join(faults)
     version = "+".join(report.fingerprint for report in reports)
     return dg.MaterializeResult(data_version=dg.DataVersion(version), metadata=metadata)
 

@@ -167,6 +167,10 @@ class AnswerGenerator:
             question.query.query_id, text, section_ids, context.n_cut, account.spending, failure, detail
         )
 
+    def can_read(self, question: Question) -> bool:
+        """Whether some passage fits; else nobody would be asked."""
+        return bool(self._context(question).passages)
+
     def planned(self, question: Question) -> ChatRequest | None:
         """The request that answering would make; None where the answer is known or nobody would be asked."""
         context = self._context(question)

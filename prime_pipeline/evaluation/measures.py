@@ -33,11 +33,11 @@ CONVENTIONS: Final = (
 )
 """What a report prints beside the numbers, one sentence each."""
 
-MEASURE_FORMS: Final = "ndcg@k, p@k or r@k with k from 1, mrr, or map"
+MEASURE_FORMS: Final = "ndcg@k, p@k or r@k with k from 1 to 99,999, mrr, or map"
 """How names of measures look, for messages."""
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
-_CUT: Final = re.compile(r"(ndcg|p|r)@([1-9]\d*)")
+_CUT: Final = re.compile(r"(ndcg|p|r)@([1-9]\d{0,4})", re.ASCII)
 _TREC_CUT: Final = {"ndcg": "ndcg_cut", "p": "P", "r": "recall"}
 _TREC_WHOLE: Final = {"mrr": "recip_rank", "map": "map"}
 

@@ -11,6 +11,7 @@ from prime_pipeline.errors import EvaluationError
 from prime_pipeline.evaluation.families import Family
 from prime_pipeline.evaluation.measures import Evaluation, binarised, evaluate
 from prime_pipeline.evaluation.statistics import (
+    FEW_CLUSTERS,
     Interval,
     Pair,
     PairedDifference,
@@ -100,8 +101,19 @@ def score_runs(
         measures[0],
         comparisons,
         family.holm({pair: compared.p_value for pair, compared in comparisons.items()}),
-        (*(warning for run in read for warning in run.warnings), *_foreign(names, read, qrels)),
+        (
+            *(warning for run in read for warning in run.warnings),
+            *_foreign(names, read, qrels),
+            *_few(runs[0].intervals[measures[0]], by_document=by_document),
+        ),
     )
+
+
+def _few(interval: Interval, *, by_document: bool) -> Iterator[str]:
+    """A warning where intervals rest on so little that they are too narrow, down to no width at all."""
+    if 1 < interval.n_clusters < FEW_CLUSTERS:
+        what = "documents" if by_document else "queries"
+        yield f"intervals and p-values are from {interval.n_clusters} {what} only: the intervals are narrower than they should be."
 
 
 def _foreign(names: Sequence[str], runs: Sequence[TrecRun], qrels: Qrels) -> Iterator[str]:
@@ -115,6 +127,8 @@ def _foreign(names: Sequence[str], runs: Sequence[TrecRun], qrels: Qrels) -> Ite
                 f"{next(iter(run.run[query]), 'nothing')!r} where the judgements have {next(iter(qrels[query]), 'nothing')!r}: "
                 "are these documents and those sections?"
             )
+        elif not run.run:
+            yield f"{name}: the file holds no result, so that every measure is 0."
         elif not shared:
             yield f"{name}: none of its queries is judged, so that every measure is 0: do the ids of queries agree?"
 

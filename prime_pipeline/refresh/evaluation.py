@@ -103,7 +103,7 @@ def evaluate_build(
     """
     started = time.monotonic()
     variant = retriever.manifest.variant
-    wanted = _fingerprint(retriever, query_set, systems)
+    wanted = evaluation_fingerprint(retriever.fingerprint, query_set, systems)
     before = read_report(home.measures(variant))
     if before is not None and before.fingerprint == wanted and read_runs(home.rankings(variant), wanted):
         return before
@@ -135,11 +135,12 @@ def evaluate_build(
     return report
 
 
-def _fingerprint(retriever: Retriever, query_set: QuerySet, systems: Sequence[System]) -> str:
+def evaluation_fingerprint(retriever: str, query_set: QuerySet, systems: Sequence[System]) -> str:
+    """Hash of all that an evaluation depends on, given that of the retriever."""
     return fingerprint(
         {
             "version": EVALUATION_VERSION,
-            "retriever": retriever.fingerprint,
+            "retriever": retriever,
             "query_set": query_set.fingerprint,
             "systems": list(systems),
             "measures": MEASURES,

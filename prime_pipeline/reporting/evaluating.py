@@ -7,10 +7,9 @@ from pathlib import Path
 from prime_pipeline.errors import NothingToStudy
 from prime_pipeline.evaluation.trec import write_qrels, write_run
 from prime_pipeline.refresh.evaluation import EvaluationReport, evaluate_build
-from prime_pipeline.reporting.studies import evaluated
+from prime_pipeline.reporting.studies import evaluated, relevant_sections
 from prime_pipeline.retrieval.retriever import as_run
 from prime_pipeline.retrieval.systems import systems_of
-from prime_pipeline.storage.seal import read_seal
 from prime_pipeline.workspace import Workspace
 
 
@@ -45,17 +44,11 @@ def evaluate_published(workspace: Workspace) -> list[EvaluationReport]:
     return reports
 
 
-def unknown_documents(workspace: Workspace) -> list[str]:
-    """Ids that the queries call relevant and the corpus does not have, in order."""
-    queries = workspace.query_set
-    known = {doc_id for doc_id, _ in read_seal(workspace.home.seal("raw")).documents}
-    return sorted(queries.relevant_documents - known) if queries else []
-
-
 def write_runs(workspace: Workspace, folder: Path) -> list[Path]:
     """Write the rankings of documents and sections as TREC runs, and the judgements; returns the files.
 
-    Names are ``<variant>.<system>.documents.run`` and ``….sections.run``, and ``qrels.txt``.
+    Names are ``<variant>.<system>.documents.run`` and ``….sections.run``, ``qrels.txt``, and ``qrels.sections.txt`` where it is
+    known which sections are relevant.
 
     Raises:
         EvaluationError: An id holds a blank, which this format cannot hold.
@@ -69,6 +62,9 @@ def write_runs(workspace: Workspace, folder: Path) -> list[Path]:
                 write_run(path, as_run(rankings), f"{report.variant}-{system}")
                 files.append(path)
     if queries is not None:
-        files.append(folder / "qrels.txt")
-        write_qrels(files[-1], queries.qrels)
+        judgements = {"qrels.txt": queries.qrels, "qrels.sections.txt": relevant_sections(workspace)}
+        for name, qrels in judgements.items():
+            if qrels:
+                files.append(folder / name)
+                write_qrels(files[-1], qrels)
     return files

@@ -71,9 +71,7 @@ from prime_pipeline.workspace import Workspace
 EXPERIMENT_VERSION: Final = 1
 """Raise it when the same corpus, queries and settings would give other cells."""
 _WITHIN: Final = "experiment_within_documents"
-_NO_BGE_M3: Final = (
-    "the weights of BGE-M3 are on the model hub: profile = paper, or chunk_embedder names a folder"
-)
+_NO_BGE_M3: Final = "BGE-M3 is on the model hub: profile = paper, or chunk_embedder names its folder"
 _N_TIMED: Final = 24
 """Texts that are encoded to see how long all of them take."""
 _OF_MODELS: Final = ("llm_tokens", "money")
@@ -148,10 +146,25 @@ class Experiment:
             self._workspace,
             "experiment_comparisons",
             {"version": EXPERIMENT_VERSION, "cells": fingerprints},
-            lambda: comparison_findings(
-                values, restructurer(self._workspace), self._workspace.scorer_name, self._queries
+            lambda: with_notes(
+                comparison_findings(
+                    values, restructurer(self._workspace), self._workspace.scorer_name, self._queries
+                ),
+                self._nothing_to_decide,
             ),
         )
+
+    @property
+    def _nothing_to_decide(self) -> tuple[str, ...]:
+        n_documents = len(sealed(self._workspace, "offline").documents)
+        n_candidates = self._workspace.settings.retrieval_options.n_candidates
+        if n_documents > n_candidates:
+            return ()
+        told = (
+            f"{RERANKED}: all {n_documents:,} documents are among the {n_candidates} candidates that are reranked, so that "
+            "what is indexed decides nothing there; that no representation differs says nothing."
+        )
+        return (told,)
 
     def within_documents(self) -> Study:
         """How well sections with gold evidence are found where the document is known; nothing where it never is."""

@@ -13,7 +13,8 @@ from prime_pipeline.errors import NothingToStudy
 from prime_pipeline.evaluation.statistics import PerQuery, paired_difference
 from prime_pipeline.indexes.builds import Manifest, read_manifest
 from prime_pipeline.reporting.answers import kept_answers
-from prime_pipeline.reporting.studies import STUDIES, restructurer
+from prime_pipeline.reporting.studies import STUDIES, query_faults, restructurer
+from prime_pipeline.reports import wording
 from prime_pipeline.reports.content import Measured, ReportContent
 from prime_pipeline.reports.page import layout_mark
 from prime_pipeline.reports.report_json import to_json
@@ -27,6 +28,10 @@ from prime_pipeline.workspace import Workspace
 _FULL_MODE: Final = "prime refresh --mode full"
 _WITH_QUERIES: Final = "prime refresh --queries FILE"
 _EVALUATE: Final = "prime evaluate"
+_CHANGED: Final = frozenset({"accepted", "repaired", "patched"})
+"""Outcomes of sections whose restructured text is another one than the raw."""
+_QUERIES: Final = "queries"
+"""Whose fingerprint tells whether two reports are about the same questions."""
 _HEAD: Final = 2_000
 """Characters of a page within which its layout is named."""
 _SETTINGS: Final = (
@@ -109,7 +114,10 @@ def write_comparison(other: Path, content: ReportContent, target: Path) -> None:
     """
     in_home = other / "reports" / "report.json"
     left = read_report(in_home if in_home.is_file() else other)
-    write_text(target, compare(left, content, partial(_paired, content.clusters)))
+    # Ids of queries may be numbers of lines: the same ids are the same questions only if the whole sets are.
+    is_same = left.fingerprints.get(_QUERIES) == content.fingerprints.get(_QUERIES)
+    paired = partial(_paired, content.clusters) if is_same else None
+    write_text(target, compare(left, content, paired))
 
 
 def _paired(clusters: Mapping[str, str], left: PerQuery, right: PerQuery) -> Measured:
@@ -136,7 +144,7 @@ def _head(workspace: Workspace, variants: Sequence[str], studies: Sequence[Study
     builds = {variant: workspace.builds(variant) for variant in variants}
     manifests = {variant: read_manifest(found.path(found.served_id)) for variant, found in builds.items()}
     served = builds[variants[-1]].history()[-1]
-    fingerprints = {}
+    fingerprints = {_QUERIES: queries.fingerprint} if queries else {}
     for variant, manifest in manifests.items():
         fingerprints[f"{variant} index"] = manifest.build_id
         fingerprints[f"{variant} corpus"] = manifest.corpus_version
@@ -192,14 +200,29 @@ def _head_notes(workspace: Workspace, manifests: Mapping[str, Manifest]) -> Iter
     evaluated = {report.variant for report in workspace.evaluations()}
     if workspace.query_set is not None and (unmeasured := [v for v in manifests if v not in evaluated]):
         yield (
-            f"Index {' and '.join(unmeasured)}: not evaluated yet with the queries that are configured now, so that no "
+            f"Index {' and '.join(unmeasured)}: not evaluated yet with the queries and settings of now, so that no "
             f"measure is shown: {_EVALUATE}."
         )
+    yield from query_faults(workspace)
+    if "full" in manifests and workspace.has_corpus("full"):
+        yield _changed_sections(workspace)
     if "full" in manifests and not workspace.has_corpus("full"):
         yield (
             f"The settings ask for {workspace.strategy.label}, and what is served was restructured by "
             f"{manifests['full'].restructuring}: studies of the restructured text are left out until a refresh."
         )
+
+
+def _changed_sections(workspace: Workspace) -> str:
+    """How much of the restructured text is another text at all."""
+    n_sections = n_changed = 0
+    for outcome in workspace.restructured.outcomes():
+        n_sections += len(outcome.sections)
+        n_changed += sum(section.kind in _CHANGED for section in outcome.sections)
+    return (
+        f"Restructuring changed {n_changed:,} of {wording.plural(n_sections, 'section')}; the others are served as they were, so that "
+        "the two texts are alike in them."
+    )
 
 
 def _shown_settings(workspace: Workspace) -> dict[str, str]:

@@ -15,14 +15,15 @@ from prime_pipeline.datasets.sections import section_judgements
 from prime_pipeline.errors import EvaluationError
 from prime_pipeline.evaluation.corpus_profile import profile_corpus
 from prime_pipeline.evaluation.corpus_properties import full_text
-from prime_pipeline.evaluation.gold_evidence import GoldEvidence, evidence_text
+from prime_pipeline.evaluation.gold_evidence import GoldEvidence, evidence_text, section_qrels
 from prime_pipeline.indexes.builds import LEXICAL_FILE, METADATA_FILE
 from prime_pipeline.indexes.embedding import embed_texts
 from prime_pipeline.metadata.options import MetadataOptions
 from prime_pipeline.metadata.synthesis import synthesise
-from prime_pipeline.records import Document, Spending, document_of, section_id
+from prime_pipeline.records import Document, Qrels, Spending, document_of, section_id
 from prime_pipeline.refresh.evaluation import EvaluationReport, SystemRuns, read_runs
 from prime_pipeline.refresh.warehouse import StudyRows
+from prime_pipeline.reports import wording
 from prime_pipeline.restructuring.router import route
 from prime_pipeline.storage.blob_cache import BlobCache
 from prime_pipeline.storage.documents import DocumentStore
@@ -128,17 +129,62 @@ def evidence_localisation(workspace: Workspace) -> Study:
     return kept(workspace, "evidence_localisation", determinants, make)
 
 
+def unknown_documents(workspace: Workspace) -> list[str]:
+    """Ids that the queries call relevant and the corpus does not have, in order."""
+    queries = workspace.query_set
+    known = {doc_id for doc_id, _ in sealed(workspace, "offline").documents} if queries else set()
+    return sorted(queries.relevant_documents - known) if queries else []
+
+
+def query_faults(workspace: Workspace) -> list[str]:
+    """What is relevant and not there, in sentences: it counts as not found, or keeps sections from being measured."""
+    faults = []
+    if unknown := unknown_documents(workspace):
+        is_one = len(unknown) == 1
+        faults.append(
+            f"{wording.plural(len(unknown), 'document')} that the queries call relevant {'is' if is_one else 'are'} not in the "
+            f"index, the first is {unknown[0]!r}: what asks for {'it' if is_one else 'them'} counts as not found."
+        )
+    try:
+        relevant_sections(workspace)
+    except EvaluationError as error:
+        faults.append(f"Relevant sections are not measured: {error}.")
+    return faults
+
+
+def relevant_sections(workspace: Workspace) -> Qrels:
+    """Section ids with their grades by query id: those that the queries name, or that hold gold evidence; else nothing.
+
+    Raises:
+        EvaluationError: A section is named that the corpus does not have.
+    """
+    queries = workspace.query_set
+    if queries is None:
+        return {}
+    evidence = gold_evidence(workspace)
+    wanted = {gold.doc_id for gold in evidence.values()} | {
+        name
+        for places in queries.section_references.values()
+        for doc_id, section in places
+        for name in (doc_id, f"{doc_id}#{section}")
+    }
+    if not wanted:
+        return {}
+    known = loaded(workspace, "offline", versions(workspace, "offline", filter(None, wanted)))
+    if evidence:
+        documents = {document.doc_id: document for document in known}
+        about = {q: gold for q, gold in evidence.items() if gold.doc_id in documents}
+        return section_qrels(about, documents).qrels
+    return section_judgements(queries, known)
+
+
 def _named_sections(
     workspace: Workspace, queries: QuerySet, found: Sequence[tuple[EvaluationReport, SystemRuns]]
 ) -> Findings:
-    wanted = {doc_id for places in queries.section_references.values() for doc_id, _ in places}
-    wanted |= {"#".join(place) for places in queries.section_references.values() for place in places}
     try:
-        qrels = section_judgements(
-            queries, loaded(workspace, "offline", versions(workspace, "offline", wanted))
-        )
-    except EvaluationError as error:
-        return Findings(part(notes=(f"Relevant sections are not measured: {error}.",)))
+        qrels = relevant_sections(workspace)
+    except EvaluationError:
+        return Findings()  # the report names the fault
     if not qrels:
         return Findings()
     tracks = [Track({}, runs.sections, restructurer_of(report.restructuring)) for report, runs in found]

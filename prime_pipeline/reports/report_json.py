@@ -13,6 +13,8 @@ from prime_pipeline.errors import ReportError
 from prime_pipeline.reports.content import Cell, ReportContent, SystemCost, check
 
 SCHEMA_VERSION: Final = 2
+_MOST: Final = 10**18
+"""Whole numbers from here on are no count of anything."""
 _RESULT: Final = ("value", "low", "high", "n_queries", "no_interval")
 """What a cell's result is written as, beside the cell's own fields: flat, so that any tool reads it."""
 
@@ -129,7 +131,7 @@ def _decoded_record(kind: Any, data: Any, name: str) -> Any:
 
 
 def _expected(data: Any, kind: type, name: str) -> Any:
-    if kind is float and type(data) is int:
+    if kind is float and type(data) is int and abs(data) < _MOST:
         return data
     if type(data) is not kind:
         raise _unreadable(name, data)

@@ -24,6 +24,8 @@ from prime_pipeline.reports.page import grouped, render, report_facts
 Paired = Callable[[Mapping[str, float], Mapping[str, float]], Measured]
 """Per-query values of the left and of the right report over the same queries to the mean of right minus left."""
 
+_ROUNDING: Final = 1e-12
+"""Differences below this part of their terms are what rounding leaves."""
 _TOLD: Final = ("data", "level", "questions")
 """Columns that a caption tells where they are the same throughout."""
 _CONTRAST: Final = ("measure", "questions", "text")
@@ -191,7 +193,10 @@ def _difference(left: Cell, right: Cell, paired: Paired | None) -> Datum:
 
 
 def _unpaired(left: Measured, right: Measured, form: wording.Format, reason: str = "unpaired") -> Datum:
-    return number_datum(Measured(right.value - left.value, reason=reason), form)
+    value = right.value - left.value
+    if abs(value) <= _ROUNDING * max(abs(left.value), abs(right.value)):
+        value = 0.0
+    return number_datum(Measured(value, reason=reason), form)
 
 
 def _why_unpaired(left: Cell, right: Cell) -> str:

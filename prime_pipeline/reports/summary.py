@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from prime_pipeline.evaluation.statistics import ALPHA
 from prime_pipeline.reports import wording
 from prime_pipeline.reports.claims import (
     are_few,
@@ -64,19 +65,15 @@ def summary(content: ReportContent) -> Mapping[str, tuple[Sentence, ...]]:
 
 
 def _data(content: ReportContent) -> Iterator[Sentence]:
-    counts = sorted(
-        {
-            cell.result.n
-            for cell in content.cells_of(content.dataset)
-            if cell.result and cell.result.n and not cell.question_type
-        }
-    )
+    cells = content.cells_of(content.dataset) or content.cells  # those of the tasks, in a report on several
+    counts = sorted({c.result.n for c in cells if c.result and c.result.n and not c.question_type})
     documents = [] if content.n_documents is None else [wording.plural(content.n_documents, "document")]
     if not counts:
         yield Sentence("; ".join([*documents, f"no queries were measured on “{content.dataset}”"]) + ".")
     else:
         queries = f"{_from_to(counts, 'query', 'queries')} from “{content.dataset}”"
-        depending = ", depending on the measure" if len(counts) > 1 else ""
+        on_what = "measure" if content.cells_of(content.dataset) else "task and the measure"
+        depending = f", depending on the {on_what}" if len(counts) > 1 else ""
         yield Sentence("; ".join([*documents, queries]) + f"{depending}.")
     if content.known_item:
         yield Sentence(
@@ -108,8 +105,9 @@ def _restructured(content: ReportContent) -> Iterator[Sentence]:
 
 
 def _comparisons(content: ReportContent) -> Iterator[Sentence]:
-    """A sentence for each of the first comparisons on the report's own data; the others are counted."""
-    own = [c for c in content.comparisons if c.dataset in {"", content.dataset}][:MAX_COMPARISONS]
+    """A sentence for each of ten comparisons on the report's own data, those first that tell something; others are counted."""
+    own = [c for c in content.comparisons if c.dataset in {"", content.dataset}]
+    own = sorted(own, key=lambda c: not is_told_apart(c))[:MAX_COMPARISONS]
     yield from dict.fromkeys(_hopeless(c) for c in own if not could_be_told_apart(c))
     yield from map(comparison_sentence, own)
     if any(_detectable(c) is not None for c in own):
@@ -121,7 +119,8 @@ def _comparisons(content: ReportContent) -> Iterator[Sentence]:
         n_told = sum(map(is_told_apart, more))
         told = f"in {n_told}" if n_told else "in none"
         yield Sentence(
-            f"Of {wording.plural(len(more), 'further comparison')}, {told} the two can be told apart; the table lists them all."
+            f"Of {wording.plural(len(more), 'further comparison' if own else 'comparison')}, {told} the two can be told apart; the "
+            "table lists them all."
         )
 
 
@@ -205,6 +204,10 @@ def _why(comparison: Comparison) -> str:
     if comparison.difference.low is None:
         return " Without an interval nothing is claimed."
     if comparison.difference.excludes_zero:
+        if comparison.p_value is not None and comparison.p_value >= ALPHA:
+            return (
+                f" Its interval excludes zero, but the test of it does not (p {_equals(comparison.p_value)})."
+            )
         return " Its interval excludes zero, but the p-value adjusted for the family is too large."
     return ""
 

@@ -394,15 +394,25 @@ def _detectable(comparison: Comparison) -> Datum:
 
 
 def _question_types(content: ReportContent) -> Table:
+    cells = [c for c in content.cells_of(content.dataset) if c.question_type]
     columns, rows = matrix(
-        [c for c in content.cells_of(content.dataset) if c.question_type],
+        cells,
         lambda c: (c.question_type, c.level, c.measure),
         lambda c: (c.representation, c.restructurer, c.pipeline, c.reranker),
         lambda row: (row[0], row[1], wording.measure_label(row[2])),
         lambda column: f"{wording.representation_label(*column[:2])}, {wording.pipeline_label(*column[2:])}",
     )
-    caption = "The same systems on the questions of each type. Types with few questions have wide intervals."
-    headings = ("questions", "level", "measure", *columns)
+    n_of: dict[Key, int | None] = {
+        (c.question_type, c.level, wording.measure_label(c.measure)): c.result.n for c in cells if c.result
+    }
+    rows = tuple(
+        (*row, plain_datum(n_of.get(tuple(datum.text for datum in row[:3])), wording.count)) for row in rows
+    )
+    caption = (
+        "The same systems on the questions of each type, and how many these are (n). Types with few questions have wide "
+        "intervals, and where all values of a few are the same, intervals without width that say nothing."
+    )
+    headings = ("questions", "level", "measure", *columns, "n")
     return Table("question-types", "Breakdown", "By type of question", caption, headings, rows)
 
 

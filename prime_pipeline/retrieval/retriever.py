@@ -63,6 +63,24 @@ def as_run(rankings: Mapping[str, Sequence[str]]) -> Run:
     return {query_id: dict(by_rank(ids)) for query_id, ids in rankings.items()}
 
 
+def retriever_fingerprint(build_id: str, options: RetrievalOptions, cross_encoder: str | None) -> str:
+    """Hash of all that an answer depends on, beside the query.
+
+    Args:
+        build_id: Of the build.
+        options: How it retrieves.
+        cross_encoder: Fingerprint of that model; of no account where it does not score.
+    """
+    return fingerprint(
+        {
+            "version": RETRIEVAL_VERSION,
+            "build": build_id,
+            "options": asdict(options),
+            "cross_encoder": cross_encoder if options.scorer == "cross_encoder" else None,
+        }
+    )
+
+
 class Retriever:
     """Answers queries from one published build. Safe for several threads.
 
@@ -121,15 +139,8 @@ class Retriever:
     @property
     def fingerprint(self) -> str:
         """Hash of all that an answer depends on, beside the query: build, options, and the cross-encoder if used."""
-        cross_encoder = self._cross_encoder if self.options.scorer == "cross_encoder" else None
-        return fingerprint(
-            {
-                "version": RETRIEVAL_VERSION,
-                "build": self.manifest.build_id,
-                "options": asdict(self.options),
-                "cross_encoder": cross_encoder and cross_encoder.fingerprint,
-            }
-        )
+        cross_encoder = self._cross_encoder.fingerprint if self._cross_encoder else None
+        return retriever_fingerprint(self.manifest.build_id, self.options, cross_encoder)
 
     def search(
         self, query: str, top_k: int | None = None, options: RetrievalOptions | None = None

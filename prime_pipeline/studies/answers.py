@@ -40,6 +40,7 @@ class AnswerEstimate:
         prompt_tokens: To be read in them, as far as tokens are counted here as the endpoint does.
         completion_tokens: To be generated at most.
         cost: At most, in the currency of the prices; None without a price.
+        n_unreadable: Questions for which nothing was found, or nothing fits: nobody is asked, and they count as 0.
     """
 
     n_questions: int
@@ -47,6 +48,7 @@ class AnswerEstimate:
     prompt_tokens: int
     completion_tokens: int
     cost: float | None
+    n_unreadable: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,8 @@ def estimate_answers(asked: Asked, generator: AnswerGenerator, prices: Prices | 
     read = sum(generator.prompt_tokens(request) for request in planned)
     generated = sum(request.max_tokens for request in planned)
     cost = prices.cost(read, generated) if prices else None
-    return AnswerEstimate(sum(map(len, asked.values())), len(planned), read, generated, cost)
+    n_unreadable = sum(not generator.can_read(question) for found in asked.values() for question in found)
+    return AnswerEstimate(sum(map(len, asked.values())), len(planned), read, generated, cost, n_unreadable)
 
 
 def generate_answers(

@@ -144,7 +144,7 @@ def test_the_job_makes_every_cell_and_the_report(
     assert of_report["page"] == str(first_run.folder / "home" / "reports" / "experiment" / "report.html")
     assert of_report["report"].startswith("# Retrieval report: papers")
     content = read_report(workspace.home.experiment_report)
-    assert {(cell.representation, cell.pipeline) for cell in content.cells} == {
+    assert {(c.representation, c.pipeline) for c in content.cells if c.level == "document"} == {
         (key.representation, key.pipeline) for key in CELLS
     }
     assert content.comparisons != ()
