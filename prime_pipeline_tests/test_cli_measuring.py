@@ -220,14 +220,15 @@ def test_what_was_ranked_scores_the_same_from_its_files(home: Path, tmp_path: Pa
         *(f"offline.{system}.documents.run" for system in ("bm25", "stage1", "default")),
         *(f"offline.{system}.sections.run" for system in ("bm25", "stage1", "default")),
         "qrels.txt",
+        "qrels.sections.txt",
     ]
     arguments = [argument for path in served["files"][:3] for argument in ("--run", path)]
-    files = as_json("evaluate", *arguments, "--qrels", served["files"][-1])
+    files = as_json("evaluate", *arguments, "--qrels", served["files"][-2])
     assert [run["name"] for run in files["runs"]] == ["offline-bm25", "offline-stage1", "offline-default"]
     for run, system in zip(files["runs"], served["systems"], strict=True):
         values = {measure: found["value"] for measure, found in run["measures"].items()}
         assert values == {measure: found["value"] for measure, found in system["measures"].items()}
-    assert f"written: 7 files in {tmp_path / 'out'}" in words(
+    assert f"written: 8 files in {tmp_path / 'out'}" in words(
         prime("evaluate", "--out", str(tmp_path / "out")).output
     )
 

@@ -64,7 +64,7 @@ def as_run(rankings: Mapping[str, Sequence[str]]) -> Run:
 
 
 def retriever_fingerprint(build_id: str, options: RetrievalOptions, cross_encoder: str | None) -> str:
-    """Hash of all that an answer depends on, beside the query.
+    """Hash of all that a ranking depends on, beside the query: ``top_k``, which only cuts it, does not count.
 
     Args:
         build_id: Of the build.
@@ -75,7 +75,7 @@ def retriever_fingerprint(build_id: str, options: RetrievalOptions, cross_encode
         {
             "version": RETRIEVAL_VERSION,
             "build": build_id,
-            "options": asdict(options),
+            "options": {name: value for name, value in asdict(options).items() if name != "top_k"},
             "cross_encoder": cross_encoder if options.scorer == "cross_encoder" else None,
         }
     )
@@ -138,7 +138,7 @@ class Retriever:
 
     @property
     def fingerprint(self) -> str:
-        """Hash of all that an answer depends on, beside the query: build, options, and the cross-encoder if used."""
+        """Hash of all that a ranking depends on, beside the query: build, options, and the cross-encoder if used."""
         cross_encoder = self._cross_encoder.fingerprint if self._cross_encoder else None
         return retriever_fingerprint(self.manifest.build_id, self.options, cross_encoder)
 
