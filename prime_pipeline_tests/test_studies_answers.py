@@ -163,7 +163,7 @@ def test_an_estimate_leaves_out_what_is_answered_or_refused(endpoint: Endpoint, 
 def test_an_estimate_leaves_out_what_nobody_is_asked(endpoint: Endpoint, tmp_path: Path) -> None:
     nothing_read = questions(QUERIES, {RAW: {}}, SECTIONS, 5)
     found = estimate_answers(nothing_read, generator(endpoint, tmp_path), Prices(1.0, 1.0))
-    assert found == AnswerEstimate(2, 0, 0, 0, 0.0)
+    assert found == AnswerEstimate(2, 0, 0, 0, 0.0, 2)
 
 
 def test_all_conditions_are_answered(endpoint: Endpoint, tmp_path: Path) -> None:
