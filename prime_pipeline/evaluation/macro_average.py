@@ -5,13 +5,13 @@ Queries are resampled within their data set, and all data sets together make one
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from prime_pipeline.errors import EvaluationError
-from prime_pipeline.evaluation.statistics import DEFAULT_RESAMPLING, Interval, PerQuery, Resampling
+from prime_pipeline.evaluation.statistics import DEFAULT_RESAMPLING, Interval, Pair, PerQuery, Resampling
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 PerDataset = Mapping[str, PerQuery]
 """Data set to query to value."""
-
-_BATCH_CELLS: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,29 +45,54 @@ def macro_average(values: PerDataset, resampling: Resampling = DEFAULT_RESAMPLIN
     """
     _check(values)
     value = fmean(fmean(per_query.values()) for per_query in values.values())
-    resampled = _resampled([values], resampling)[:, :, 0].mean(axis=1)
+    resampled = _resampled(values, resampling).mean(axis=1)
     return _interval(value, resampled, values, resampling)
 
 
 def macro_difference(
     left: PerDataset, right: PerDataset, resampling: Resampling = DEFAULT_RESAMPLING
 ) -> MacroDifference:
-    """Left minus right over the same queries of the same data sets; both meet the same resamples.
+    """Left minus right; see :func:`macro_differences`."""
+    pair = ("left", "right")
+    return macro_differences({"left": left, "right": right}, [pair], resampling)[pair]
+
+
+def macro_differences(
+    systems: Mapping[str, PerDataset], pairs: Sequence[Pair], resampling: Resampling = DEFAULT_RESAMPLING
+) -> dict[Pair, MacroDifference]:
+    """Left minus right of pairs of systems, over the same queries of the same data sets; all meet the same resamples.
 
     Raises:
         EvaluationError: As :func:`macro_average`, or data sets or queries differ.
     """
-    _check(left)
-    _check(right)
-    if {d: v.keys() for d, v in left.items()} != {d: v.keys() for d, v in right.items()}:
-        raise EvaluationError("two systems were measured on other data sets or queries: measure both alike")
+    first = next(iter(systems.values()), {})
+    for values in systems.values():
+        _check(values)
+        if {d: v.keys() for d, v in values.items()} != {d: v.keys() for d, v in first.items()}:
+            raise EvaluationError(
+                "two systems were measured on other data sets or queries: measure both alike"
+            )
+    resampled = {name: _resampled(values, resampling) for name, values in systems.items()}
+    return {
+        (left, right): _difference(
+            systems[left], systems[right], resampled[left], resampled[right], resampling
+        )
+        for left, right in pairs
+    }
+
+
+def _difference(
+    left: PerDataset,
+    right: PerDataset,
+    lefts: NDArray[np.float64],
+    rights: NDArray[np.float64],
+    resampling: Resampling,
+) -> MacroDifference:
     import numpy as np
 
     from prime_pipeline.evaluation.resampling import sign_flip_p_values
 
     means = {d: (fmean(left[d].values()), fmean(right[d].values())) for d in left}
-    resampled = _resampled([left, right], resampling)
-    lefts, rights = resampled[:, :, 0], resampled[:, :, 1]
     value = fmean(ours - theirs for ours, theirs in means.values())
     weighted = [
         (left[d][query] - right[d][query]) / len(left[d]) for d in sorted(left) for query in sorted(left[d])
@@ -94,26 +117,26 @@ def _check(values: PerDataset) -> None:
         raise EvaluationError(f"data set {empty[0]!r} has no query: nothing follows from none")
 
 
-def _resampled(systems: list[PerDataset], resampling: Resampling) -> NDArray[np.float64]:
-    """Means of every data set in every resample, (n_resamples, n_datasets, n_systems); data sets in order of their names."""
+def _resampled(values: PerDataset, resampling: Resampling) -> NDArray[np.float64]:
+    """Means of every data set in every resample, (n_resamples, n_datasets); data sets in order of their names.
+
+    What is drawn depends on sizes and names only, so that systems over the same queries meet the same resamples.
+    """
     import numpy as np
 
+    from prime_pipeline.evaluation.resampling import batches
+
     columns = []
-    for at, dataset in enumerate(sorted(systems[0])):
-        queries = sorted(systems[0][dataset])
-        values = np.array([[system[dataset][query] for system in systems] for query in queries])
+    for at, dataset in enumerate(sorted(values)):
+        of_queries = np.array([values[dataset][query] for query in sorted(values[dataset])])
+        n_queries = len(of_queries)
         generator = np.random.default_rng([resampling.seed, at])
         drawn = (
-            values[generator.integers(0, len(values), size=(n_rows, len(values)))].mean(axis=1)
-            for n_rows in _batches(len(values), resampling.n_resamples)
+            of_queries[generator.integers(0, n_queries, size=(n_rows, n_queries))].mean(axis=1)
+            for n_rows in batches(n_queries, resampling.n_resamples)
         )
         columns.append(np.concatenate(list(drawn)))
     return np.stack(columns, axis=1)
-
-
-def _batches(n_queries: int, n_rows: int) -> Iterator[int]:
-    size = max(1, _BATCH_CELLS // n_queries)
-    return (min(size, n_rows - start) for start in range(0, n_rows, size))
 
 
 def _interval(

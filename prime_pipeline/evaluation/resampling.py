@@ -146,7 +146,7 @@ def _cluster_counts(n_clusters: int, resampling: Resampling) -> Iterator[Matrix]
     Counting drawn numbers takes a quarter of the time of numpy's multinomial, of which these are draws.
     """
     generator = np.random.default_rng(resampling.seed)
-    for n_rows in _batches(n_clusters, resampling.n_resamples):
+    for n_rows in batches(n_clusters, resampling.n_resamples):
         drawn = generator.integers(0, n_clusters, size=(n_rows, n_clusters))
         drawn += np.arange(n_rows)[:, None] * n_clusters
         counts = np.bincount(drawn.ravel(), minlength=n_rows * n_clusters)
@@ -159,11 +159,12 @@ def _all_flips(n_clusters: int) -> Matrix:
 
 def _drawn_flips(n_clusters: int, resampling: Resampling) -> Iterator[Matrix]:
     generator = np.random.default_rng(resampling.seed)
-    for n_rows in _batches(n_clusters, resampling.n_resamples):
+    for n_rows in batches(n_clusters, resampling.n_resamples):
         yield generator.integers(0, 2, size=(n_rows, n_clusters), dtype=np.bool_).astype(np.float64)
 
 
-def _batches(n_columns: int, n_rows: int) -> list[int]:
+def batches(n_columns: int, n_rows: int) -> list[int]:
+    """Sizes of batches of rows that stay within the processor's cache, and make up all rows."""
     size = max(1, _BATCH_CELLS // n_columns)
     return [min(size, n_rows - start) for start in range(0, n_rows, size)]
 

@@ -12,10 +12,9 @@ from prime_pipeline.baselines.representations import CONTROLS
 from prime_pipeline.corpus.bright import BRIGHT_STRUCTURED_TASKS
 from prime_pipeline.evaluation.families import Family
 from prime_pipeline.evaluation.macro_average import (
-    MacroDifference,
     PerDataset,
     macro_average,
-    macro_difference,
+    macro_differences,
 )
 from prime_pipeline.reports.content import Cell, Comparison, ReportContent, SystemCost
 from prime_pipeline.studies.experiment import BASELINES, COMPARED
@@ -133,22 +132,21 @@ def _compared_means(reports: Mapping[str, ReportContent], tasks: Sequence[str]) 
     ]
     if not pairs:
         return
-    found: dict[tuple[str, str], MacroDifference] = {}
     names = {system: ", ".join(system) for system in systems}
-    for left, right in pairs:
-        found[names[left], names[right]] = macro_difference(systems[left], systems[right])
+    compared = {names[system]: systems[system] for pair in pairs for system in pair}
+    found = macro_differences(compared, [(names[left], names[right]) for left, right in pairs])
     family = Family("means over BRIGHT", tuple(found))
-    adjusted = family.holm({pair: compared.p_value for pair, compared in found.items()})
-    for (left, right), (pair, compared) in zip(pairs, found.items(), strict=True):
+    adjusted = family.holm({pair: each.p_value for pair, each in found.items()})
+    for (left, right), (pair, each) in zip(pairs, found.items(), strict=True):
         yield Comparison(
             family=family.name,
             measure=COMPARED,
             pipeline=left[1],
             left=left[0],
             right=right[0],
-            difference=measured(compared.difference),
-            relative=None if compared.relative is None else measured(compared.relative),
-            p_value=compared.p_value,
+            difference=measured(each.difference),
+            relative=None if each.relative is None else measured(each.relative),
+            p_value=each.p_value,
             p_adjusted=adjusted[pair],
             dataset=_mean_of(tasks),
             restructurer=left[2],
