@@ -11,10 +11,10 @@ from prime_pipeline.errors import EvaluationError
 from prime_pipeline.evaluation.families import Family
 from prime_pipeline.evaluation.measures import Evaluation, binarised, evaluate
 from prime_pipeline.evaluation.statistics import (
-    FEW_CLUSTERS,
     Interval,
     Pair,
     PairedDifference,
+    are_few,
     mean_intervals,
     paired_differences,
 )
@@ -111,7 +111,7 @@ def score_runs(
 
 def _few(interval: Interval, *, by_document: bool) -> Iterator[str]:
     """A warning where intervals rest on so little that they are too narrow, down to no width at all."""
-    if 1 < interval.n_clusters < FEW_CLUSTERS:
+    if are_few(interval.n_clusters):
         what = "documents" if by_document else "queries"
         yield f"intervals and p-values are from {interval.n_clusters} {what} only: the intervals are narrower than they should be."
 

@@ -230,6 +230,11 @@ def smallest_p_value(n_clusters: int, resampling: Resampling = DEFAULT_RESAMPLIN
     return max(2.0 ** (1 - n_clusters), 1 / (resampling.n_resamples + 1))
 
 
+def are_few(n_clusters: int | None) -> bool:
+    """Whether intervals from so many clusters are too narrow; one has none, and of an unknown number nothing is said."""
+    return n_clusters is not None and 1 < n_clusters < FEW_CLUSTERS
+
+
 def share_interval(hits: int, n: int, confidence: float = 0.95) -> Interval | None:
     """The share of hits among n independent trials with Wilson's score interval, or None where there is no trial.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from prime_pipeline.evaluation.statistics import ALPHA, FEW_CLUSTERS, smallest_p_value
+from prime_pipeline.evaluation.statistics import ALPHA, smallest_p_value
 from prime_pipeline.reports.content import Comparison, Contrast
 
 
@@ -40,8 +40,3 @@ def is_change_told(contrast: Contrast) -> bool:
 def could_change_be_told(contrast: Contrast) -> bool:
     """Whether there are clusters enough, as far as is known."""
     return contrast.n_clusters is None or smallest_p_value(contrast.n_clusters) < ALPHA
-
-
-def are_few(n_clusters: int | None) -> bool:
-    """Whether intervals from so many clusters are too narrow."""
-    return n_clusters is not None and 1 < n_clusters < FEW_CLUSTERS

@@ -11,10 +11,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from prime_pipeline.evaluation.statistics import ALPHA
+from prime_pipeline.evaluation.statistics import ALPHA, are_few
 from prime_pipeline.reports import wording
 from prime_pipeline.reports.claims import (
-    are_few,
     could_be_told_apart,
     could_change_be_told,
     is_change_told,

@@ -17,11 +17,11 @@ from typing import Any, Final
 from prime_pipeline.errors import ReportError
 from prime_pipeline.evaluation.families import Family
 from prime_pipeline.evaluation.statistics import (
-    FEW_CLUSTERS,
     Interval,
     Pair,
     PairedDifference,
     PerQuery,
+    are_few,
     mean_intervals,
     paired_difference,
     paired_differences,
@@ -159,7 +159,7 @@ def sampling_note(what: str, n_drawn: int, n_documents: int) -> tuple[str, ...]:
 
 def few_clusters_note(what: str, n_clusters: int) -> tuple[str, ...]:
     """A sentence for the report where intervals rest on so few documents that they are too narrow."""
-    if not 1 < n_clusters < FEW_CLUSTERS:
+    if not are_few(n_clusters):
         return ()
     return (
         f"{what}: from {n_clusters} documents only, so that the intervals are narrower than they should be.",
