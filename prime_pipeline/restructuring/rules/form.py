@@ -46,7 +46,7 @@ _DONE: Final = r"(?:is|are|was|were|has\ been|have\ been)\ (?:now\ |again\ |all\
 _ABOUT_TEXT: Final = re.compile(
     rf"""(?:\bcame\ back\ as\ (?:it|they)\ (?:was|were)|\b(?:not\ in|nothing\ in|language\ of|what|that)\ the\ raw\ text\b|\b(?:the|this|my)\ (?:\w+\ )?rewrit(?:e|ing)\ (?:now\ )?(?:says|does|is|was|has|keeps)\b|\A\W*talk\ about\ the\ task\b
     |\A\W*words\ of\ the\ prompt\b|\bin\ each\ other['’]s\ place\b|\bwhich\ was\ the\ other\ way\ round\b|\A\W*(?:(?:it|this|that|they)\ (?:is|was|were)\ )?the\ other\ way\ round\b|\)\ in\ the\ place\ of\b
-    |\A\W*(?:(?:it|this|the\ text)\ )?ends\ in\ the\ middle\ of\ a\ sentence|\A\W*the\ end\ is\ missing\b|\A\W*\S+\ was\ not\ in\ the\ (?:text|original)\b|\bnot\ in\ the\ language\ of\ the\b
+    |\A\W*(?:(?:it|this|the\ text)\ )?ends\ in\ the\ middle\ of\ a\ sentence|\A\W*the\ end\ is\ missing\b|\A(?:\W++\b)?\S+\ was\ not\ in\ the\ (?:text|original)\b|\bnot\ in\ the\ language\ of\ the\b
     |\A\W*there\ is\ no\ text\b|\A\W*says?\ nothing\b|\A\W*(?:it\ )?(?:was\ )?(?:said|occurs)\ \d+\ times\b|\bdoes\ not\ say\ it\ at\ all\b|\b\d+\ words\ for\ \d+\b
     |\A\W*(?:(?:the|all|each)\ )?placeholders?\ (?:is|are|was|were)\ (?:now\ |all\ )*(?:not\ )?(?:in|missing|back|kept|there)\b|\[\[[^\]]*\]\]\ (?:is\ missing|occurs|was\ not)|\A\W*(?:a\ heading|markup|an\ instruction):
     |\b[a-z]+_(?:missing|invented|added|changed|repeated|order|echo|short|long)\b
