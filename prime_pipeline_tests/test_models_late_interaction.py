@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from prime_pipeline.models.late_interaction import MAX_QUANTISATION_ERROR, dequantise, maxsim, quantise
+from prime_pipeline.models.late_interaction import (
+    MAX_QUANTISATION_ERROR,
+    dequantise,
+    maxsim,
+    maxsim_quantised,
+    quantise,
+)
 
 QUERY = np.array([[1, 0], [0, 1]], dtype=np.float32)
 TEXT = np.array([[0.6, 0.8], [-1, 0]], dtype=np.float32)
@@ -74,6 +80,14 @@ def test_quantised_vectors_score_nearly_the_same_and_never_above_one() -> None:
         exact, abs=0.005
     )
     assert maxsim(vectors[:20], weights, dequantise(quantise(vectors))) <= 1.0
+
+
+def test_what_is_quantised_can_be_scored_as_it_is() -> None:
+    vectors, weights = random_unit_vectors(60, 32), np.linspace(0, 2, 9)
+    stored = quantise(vectors[9:])
+    expected = maxsim(vectors[:9], weights, dequantise(stored))
+    assert maxsim_quantised(vectors[:9], weights, stored) == pytest.approx(expected, abs=1e-6)
+    assert maxsim_quantised(vectors[:9], weights, stored[:0]) == 0.0
 
 
 def test_quantising_twice_changes_nothing_more() -> None:

@@ -16,7 +16,7 @@ from prime_pipeline.errors import StoreUnavailable
 from prime_pipeline.indexes.lexical import StoredSection
 from prime_pipeline.models.cross_encoder import CrossEncoderScorer
 from prime_pipeline.models.embedder import Embedder
-from prime_pipeline.models.late_interaction import dequantise, maxsim, quantise
+from prime_pipeline.models.late_interaction import maxsim_quantised, quantise
 from prime_pipeline.storage.blob_cache import Cache
 from prime_pipeline.storage.fingerprint import text_fingerprint
 from prime_pipeline.text.words import term_words
@@ -73,7 +73,7 @@ class LateInteractionScorer:
         vectors = self._token_vectors([window for texts in windows for window in texts])
         return np.array(
             [
-                max((maxsim(query_vectors, weights, vectors[window]) for window in texts), default=0.0)
+                max((maxsim_quantised(query_vectors, weights, vectors[w]) for w in texts), default=0.0)
                 for texts in windows
             ]
         )
@@ -100,7 +100,7 @@ class LateInteractionScorer:
         best = sorted(range(len(windows)), key=lambda i: (-shared[i], i))[: self._windows_per_section]
         return [windows[i] for i in sorted(best)]
 
-    def _token_vectors(self, texts: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+    def _token_vectors(self, texts: Sequence[str]) -> dict[str, NDArray[np.int8]]:
         keys = {
             text: text_fingerprint("token vectors, int8", self._embedder.fingerprint, text) for text in texts
         }
@@ -118,7 +118,7 @@ class LateInteractionScorer:
         dimensions = self._embedder.dimensions
         # All through 8 bits, new ones too, so that a score does not depend on whether the cache was warm.
         return {
-            text: dequantise(np.frombuffer(cached[key], dtype=np.int8).reshape(-1, dimensions))
+            text: np.frombuffer(cached[key], dtype=np.int8).reshape(-1, dimensions)
             for text, key in keys.items()
         }
 
