@@ -34,7 +34,7 @@ from prime_pipeline.evaluation.answering import AnswerOptions
 from prime_pipeline.indexes.lexical import LexicalSource
 from prime_pipeline.indexes.vectors import VectorOptions
 from prime_pipeline.llm.budget import Prices
-from prime_pipeline.metadata.options import MetadataOptions
+from prime_pipeline.metadata.options import MetadataOptions, Reading
 from prime_pipeline.models.location import EMBEDDED_MODEL, PAPER_NLI_MODEL
 from prime_pipeline.restructuring.prompts import PromptMode
 from prime_pipeline.restructuring.rewriting import RewritingOptions
@@ -46,7 +46,7 @@ from prime_pipeline.storage.atomic import write_text
 from prime_pipeline.storage.home import Home
 
 Profile = Literal["embedded", "paper"]
-Mode = Literal["offline", "full"]
+Mode = Literal["offline", "full", "auto"]
 Method = Literal["extractive", "llm"]
 
 _EMBEDDERS: dict[Profile, str] = {"embedded": EMBEDDED_MODEL, "paper": "BAAI/bge-small-en-v1.5"}
@@ -80,9 +80,10 @@ class _Group(BaseModel):
 class MetadataSettings(_Group):
     """How metadata is synthesised."""
 
-    reading: Literal["default", "paper_literal"] = Field(
+    reading: Reading = Field(
         default="default",
-        description="paper_literal: title, terms (stop words included) and headings, without the lead.",
+        description="paper_literal: title, terms (stop words included) and headings, without the lead; full_text: the text "
+        "itself in the place of metadata.",
     )
     n_terms: int = Field(default=5, ge=0, le=50, description="Discriminative terms per document.")
     alpha: _Factor = Field(
@@ -142,7 +143,13 @@ class RetrievalSettings(_Group):
     top_k: _Positive = Field(default=5, description="Sections returned.")
     section_text: SectionText = Field(
         default="restructured",
-        description="What the scorer reads of a rewritten section: raw or restructured.",
+        description="What the scorer reads of a rewritten section: raw, restructured, or both (the better score counts).",
+    )
+    max_word_share: float = Field(
+        default=1.0,
+        gt=0,
+        le=1,
+        description="Words of a query that a larger share of the rows holds are left out of BM25; 1: none.",
     )
 
 
@@ -298,7 +305,8 @@ class Settings(BaseSettings):
     )
     mode: Mode = Field(
         default="offline",
-        description="offline indexes raw sections; full restructures them first, and serves that index.",
+        description="offline indexes raw sections; full restructures them first, and serves that index; auto does what the "
+        "corpus profile recommends: either of them, or vectors of full texts where metadata will not help.",
     )
     profile: Profile = Field(
         default="embedded", description="embedded needs no network; paper needs the model hub."
@@ -322,6 +330,9 @@ class Settings(BaseSettings):
     token_vector_cache_bytes: int = Field(
         default=1 << 30, ge=1 << 20, le=1 << 50, description="Limit of the token vector cache."
     )
+    token_vector_memory_bytes: int = Field(
+        default=1 << 28, ge=0, le=1 << 50, description="Of the token vectors used last, what stays in memory."
+    )
     evaluate: tuple[System, ...] = Field(
         default=("bm25", "stage1", "default"),
         description="Systems that a refresh evaluates where queries are set.",
@@ -338,7 +349,7 @@ class Settings(BaseSettings):
         if self.restructuring.method == "llm" and not self.llm.base_url:
             raise ValueError("restructuring.method is llm, but llm.base_url is not set: name the endpoint")
         chosen = self.restructuring.method or self.llm.base_url
-        if self.profile == "paper" and self.mode == "full" and not chosen:
+        if self.profile == "paper" and self.mode != "offline" and not chosen:
             raise ValueError(
                 "the paper profile restructures by a language model: set llm.base_url and llm.model, or say "
                 'restructuring.method = "extractive"'

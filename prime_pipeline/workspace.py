@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from prime_pipeline.corpus.scan import ScanReport
 from prime_pipeline.datasets.known_items import known_item_queries
@@ -24,6 +24,7 @@ from prime_pipeline.llm.cached import CachedChat
 from prime_pipeline.llm.client import ChatClient
 from prime_pipeline.llm.limiter import ConcurrencyLimiter
 from prime_pipeline.llm.reply_cache import ReplyCache
+from prime_pipeline.metadata.options import MetadataOptions
 from prime_pipeline.models.cross_encoder import CrossEncoderScorer
 from prime_pipeline.models.embedder import Embedder, SentenceTransformerEmbedder
 from prime_pipeline.models.location import EMBEDDED_MODEL, model_fingerprint, resolve_model
@@ -37,6 +38,7 @@ from prime_pipeline.refresh.evaluation import (
     paper_literal_vectors,
     read_report,
 )
+from prime_pipeline.refresh.mode import ModeDecision, Variant, decided_options, read_decision
 from prime_pipeline.refresh.pricing import Quote
 from prime_pipeline.refresh.restructuring import RestructuringSteps, forget_removed
 from prime_pipeline.refresh.sampling import Sample, note_sample, sample_sections
@@ -57,6 +59,7 @@ from prime_pipeline.storage.documents import CatalogueEntry, DocumentStore
 from prime_pipeline.storage.fingerprint import fingerprint
 from prime_pipeline.storage.home import Home
 from prime_pipeline.storage.ledger import Ledger
+from prime_pipeline.storage.memory_cache import MemoryCache
 from prime_pipeline.storage.restructured import RestructuredStore
 from prime_pipeline.storage.seal import read_seal
 from prime_pipeline.text.entities import entity_finder
@@ -91,6 +94,28 @@ class Workspace:
         """The home folder. Who is going to write calls its ``prepare`` first."""
         return self.settings.stored
 
+    @property
+    def mode_decision(self) -> ModeDecision | None:
+        """What the corpus profile decided at the last refresh; None where the settings say the mode themselves."""
+        return read_decision(self.home.mode_decision) if self.settings.mode == "auto" else None
+
+    @property
+    def mode(self) -> Variant:
+        """``offline`` or ``full``: as the settings say or, where that is ``auto``, as was decided."""
+        decision = self.mode_decision
+        return decision.variant if decision else cast("Variant", self.settings.mode)
+
+    @property
+    def mode_label(self) -> str:
+        """The mode for people, with what it follows where it was decided."""
+        decision = self.mode_decision
+        return decision.label if decision else self.settings.mode
+
+    @property
+    def metadata_options(self) -> MetadataOptions:
+        """How metadata is synthesised: as the settings say or, where the mode is ``auto``, as was decided."""
+        return decided_options(self.settings.metadata.options(), self.mode_decision)
+
     @cached_property
     def store(self) -> DocumentStore:
         """Parsed documents."""
@@ -103,11 +128,16 @@ class Workspace:
 
     @cached_property
     def token_vectors(self) -> Cache:
-        """Token vectors by model and text, under a size limit; none where no cache can be opened (a full disk)."""
+        """Token vectors by model and text, under size limits on disk and in memory.
+
+        Where none can be opened on disk (a full one), those in memory are all.
+        """
+        on_disk: Cache
         try:
-            return BlobCache(self.home.token_vectors, self.settings.token_vector_cache_bytes)
+            on_disk = BlobCache(self.home.token_vectors, self.settings.token_vector_cache_bytes)
         except StoreUnavailable:
-            return NoCache()
+            on_disk = NoCache()
+        return MemoryCache(on_disk, self.settings.token_vector_memory_bytes)
 
     @cached_property
     def embedder(self) -> Embedder:
@@ -195,7 +225,7 @@ class Workspace:
         """Whether there is a sealed corpus to build a variant of."""
         if variant == "offline":
             return True
-        return self.settings.mode == "full" and self.restructured_seal.is_file()
+        return self.mode == "full" and self.restructured_seal.is_file()
 
     @contextmanager
     def restructuring(self) -> Iterator[RestructuringSteps]:
@@ -252,8 +282,8 @@ class Workspace:
 
         Going back to a strategy costs time and no call: its answers stay in the cache. Builds hold their own texts.
         """
-        n_files = self.restructured.documents.collect_garbage() if self.settings.mode == "full" else 0
-        current = self.strategy.fingerprint if self.settings.mode == "full" else None
+        n_files = self.restructured.documents.collect_garbage() if self.mode == "full" else 0
+        current = self.strategy.fingerprint if self.mode == "full" else None
         return n_files + sum(
             self.home.remove_strategy(name) for name in self.home.strategies() if name != current
         )
@@ -365,13 +395,14 @@ class Workspace:
         return BuildPlan(
             variant=variant,
             corpus=read_seal(self.restructured_seal if is_full else self.home.seal("raw")),
-            metadata_fingerprint=metadata_fingerprint(self.settings.metadata.options()),
+            metadata_fingerprint=metadata_fingerprint(self.metadata_options),
             embedder_name=self.embedder.name,
             embedder_fingerprint=self.embedder.fingerprint,
             profile=self.settings.profile,
             vector_options=self.settings.vector_options,
             lexical_source=self.settings.lexical_source if is_full else "raw",
             restructuring=self.strategy.label if is_full else "",
+            mode=self.mode_label,
         )
 
     def steps(self, variant: str) -> BuildSteps:
@@ -382,7 +413,7 @@ class Workspace:
             store=self.restructured.documents if variant == "full" else self.store,
             embedder=self.embedder,
             embeddings=self.embeddings,
-            metadata_options=self.settings.metadata.options(),
+            metadata_options=self.metadata_options,
             progress=self.progress,
         )
 
@@ -405,11 +436,11 @@ class Workspace:
     def served_variant(self) -> str:
         """The variant that answers queries: that of the mode, or ``offline`` until full mode has published its first."""
         published = self.published_variants()
-        return published[-1] if published else self.settings.mode
+        return published[-1] if published else self.mode
 
     def published_variants(self) -> list[str]:
         """The variants that are served, the one of the mode last; nothing of the full track in offline mode."""
-        wanted = VARIANTS if self.settings.mode == "full" else VARIANTS[:1]
+        wanted = VARIANTS if self.mode == "full" else VARIANTS[:1]
         return [variant for variant in wanted if self.builds(variant).live_path is not None]
 
     def evaluations(self) -> list[EvaluationReport]:
@@ -430,7 +461,7 @@ class Workspace:
 
     def restructuring_facts(self) -> Restructuring | None:
         """What the warehouse tells of restructuring; None in offline mode."""
-        if self.settings.mode == "offline":
+        if self.mode == "offline":
             return None
         return Restructuring(
             self.strategy.label, self.restructured_version(), self.restructured.outcomes, self.ledger

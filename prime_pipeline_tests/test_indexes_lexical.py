@@ -21,6 +21,7 @@ from prime_pipeline.indexes.lexical import (
     match_expression,
 )
 from prime_pipeline.records import Document, DocumentOutcome, SectionOutcome
+from prime_pipeline.text.words import lexical_words
 from prime_pipeline_tests.documents import make_document, sealed
 from prime_pipeline_tests.full_disk import file_size_limit
 
@@ -114,6 +115,26 @@ def test_nothing_in_a_query_is_syntax(index: LexicalIndex, query: str, plain: st
     assert sections_found(index, query) == sections_found(index, plain)
 
 
+def test_frequent_words_can_be_left_out(tmp_path: Path) -> None:
+    documents = [
+        make_document("a", "the the the cat"),
+        make_document("b", "the dog"),
+        make_document("c", "Dogs: the end", "the end"),
+    ]
+    index = opened(tmp_path / "l", *documents)
+    assert index.distinctive_words("documents_fts", "the dog", 0.7) == ["dog"]
+    assert index.distinctive_words("sections_fts", "the dog", 0.5) == ["dog"]  # stems: Dogs is one of 2 in 4
+    assert index.distinctive_words("sections_fts", "the dog cat", 0.4) == ["cat"]
+    assert index.search_documents("the dog", 9, 0.7) == index.search_documents("dog", 9)
+    assert index.score_sections("the dog", 0.5).scores.tolist() == index.score_sections("dog").scores.tolist()
+
+
+def test_a_query_of_frequent_words_only_keeps_them(tmp_path: Path) -> None:
+    index = opened(tmp_path / "l", make_document("a", "the who"), make_document("b", "who is the"))
+    assert index.distinctive_words("documents_fts", "the who", 0.1) == ["the", "who"]
+    assert {doc_id for doc_id, _ in index.search_documents("the who", 9, 0.1)} == {"a", "b"}
+
+
 def test_operators_are_words(tmp_path: Path) -> None:
     index = opened(tmp_path / "l", make_document("a", "secret"), make_document("b", "draft"))
     assert found(index, "secret NOT draft") == ["a", "b"]
@@ -122,7 +143,7 @@ def test_operators_are_words(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("query", ["", " ", "?!*\"'", "\0", "\ud800"])
 def test_a_query_without_words_finds_nothing(index: LexicalIndex, query: str) -> None:
-    assert match_expression(query) == ""
+    assert match_expression(lexical_words(query)) == ""
     assert index.search_documents(query, 5) == []
     assert len(index.score_sections(query).positions) == 0
 
@@ -135,7 +156,7 @@ def test_fuzzed_queries_are_never_errors(index: LexicalIndex) -> None:
             for _ in range(chance.randrange(1, 12))
         ]
         query = "".join(pieces)
-        plain = " ".join(word.strip('"') for word in match_expression(query).split(" OR "))
+        plain = " ".join(lexical_words(query))
         assert index.search_documents(query, 40) == index.search_documents(plain, 40)
         assert all(score > 0 for score in index.score_sections(query).scores)
 

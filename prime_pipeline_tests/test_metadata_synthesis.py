@@ -45,6 +45,13 @@ def texts_of(options: MetadataOptions, *documents: Document) -> list[str]:
     return [m.text for m in synthesise(documents, options, UNFITTED).metadata]
 
 
+def test_a_full_text_is_title_and_sections_with_their_headings() -> None:
+    (text,) = texts_of(MetadataOptions(n_terms=2, reading="full_text"), TURBINE)
+    assert text == (
+        "Turbine Guide\nA turbine turns wind.\n## Introduction\nThe turbine has blades.\n## Blade pitch\nPitch it."
+    )
+
+
 def test_title_lead_terms_and_distinctive_headings_in_that_order() -> None:
     result = synthesise([TURBINE, PUMP, NOTE], OPTIONS, UNFITTED)
     pump, turbine, note = result.metadata

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from prime_pipeline.indexes.builds import LEXICAL_FILE
 from prime_pipeline.indexes.lexical import LexicalIndex, StoredSection
+from prime_pipeline.retrieval.options import SectionText
 from prime_pipeline.retrieval.stage1 import Candidates
 from prime_pipeline.retrieval.stage2 import (
     ScoredSection,
@@ -20,6 +21,7 @@ from prime_pipeline.retrieval.stage2 import (
     cheap_order,
     order_sections,
     rerank_sections,
+    score_texts,
     z_normalised,
 )
 from prime_pipeline_tests.builds import Bench
@@ -110,6 +112,32 @@ def test_ties_are_in_order_of_document_and_ordinal(lexical: LexicalIndex) -> Non
     hits = rerank_sections("bread", lexical, candidates(lexical, "c", "b", "a"), ConstantScorer(), 30, 0)
     order = [(hit.section.doc_id, hit.section.ordinal) for hit in hits]
     assert order == [("a", 1), ("a", 2), ("a", 3), ("b", 1), ("b", 2), ("c", 1)]
+
+
+class WrittenLengthScorer(LengthScorer):
+    """A section's score is the length of its rewritten text, or of its raw one where it has none."""
+
+    def score(self, query: str, sections: Sequence[StoredSection]) -> NDArray[np.float64]:
+        self.scored = [(section.doc_id, section.ordinal) for section in sections]
+        texts = (section.text if section.rewritten is None else section.rewritten for section in sections)
+        return np.array([float(len(text)) for text in texts])
+
+
+@pytest.mark.parametrize(
+    ("section_text", "scores"),
+    [("restructured", {2.0, 40.0, 15.0}), ("raw", {10.0, 20.0, 15.0}), ("both", {10.0, 40.0, 15.0})],
+)
+def test_a_rewritten_section_is_scored_by_the_text_that_is_asked_for(
+    section_text: SectionText, scores: set[float]
+) -> None:
+    sections = [
+        StoredSection("a", 1, "a", (), "x" * 10, 0, "a", None, None, "y" * 2),
+        StoredSection("a", 2, "a", (), "x" * 20, 0, "a", None, None, "y" * 40),
+        StoredSection("a", 3, "a", (), "x" * 15, 0, "a", None, None),
+    ]
+    scorer = WrittenLengthScorer()
+    assert set(score_texts("bread", sections, scorer, section_text).tolist()) == scores
+    assert len(scorer.scored) == (5 if section_text == "both" else 3)
 
 
 def test_nothing_to_score_gives_nothing(lexical: LexicalIndex) -> None:

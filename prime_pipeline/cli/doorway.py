@@ -32,7 +32,12 @@ app = typer.Typer(
 
 HomeOption = Annotated[Path | None, typer.Option("--home", help="PRIME_HOME, where everything is written.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object for programs.")]
-ModeOption = Annotated[str | None, typer.Option(help="offline, or full: sections are restructured first.")]
+ModeOption = Annotated[
+    str | None,
+    typer.Option(
+        help="offline; full: sections are restructured first; or auto: what the corpus profile recommends."
+    ),
+]
 ProfileOption = Annotated[
     str | None, typer.Option(help="embedded (no network) or paper (needs the model hub).")
 ]

@@ -133,7 +133,7 @@ def search(
         with waiting, workspace.retriever() as retriever:
             hits = retriever.search(query, top_k)
         variant = retriever.manifest.variant
-        if variant != workspace.settings.mode and not as_json:
+        if variant != workspace.mode and not as_json:
             console.print(f"[dim]{_NOT_YET}[/]")
         if as_json:
             print_json(
@@ -171,7 +171,7 @@ def status(home: HomeOption = None, as_json: JsonOption = False) -> None:
             "vectors": manifest.n_vectors,
             "embedder": manifest.embedder_name,
             "profile": manifest.profile,
-            "mode": workspace.settings.mode,
+            "mode": workspace.mode_label,
             **({"restructuring": manifest.restructuring} if manifest.restructuring else {}),
             **_status_notes(workspace, manifest),
             "vector search": manifest.vector_search,
@@ -289,7 +289,7 @@ def _measures_fields(summary: RefreshSummary) -> dict[str, Any]:
 
 def _status_notes(workspace: Workspace, manifest: Manifest) -> dict[str, str]:
     """Where what is served is not what the settings ask for."""
-    if manifest.variant != workspace.settings.mode:
+    if manifest.variant != workspace.mode:
         return {"note": _NOT_YET}
     if manifest.variant == "full" and manifest.restructuring != workspace.strategy.label:
         return {"note": f"the settings ask for {workspace.strategy.label}: refresh to apply them"}

@@ -40,6 +40,8 @@ def refresh_view(summary: RefreshSummary) -> Group:
     )
     if moved > 0:
         counts["moved terms"] = f"{moved:,} unchanged documents, whose terms depend on the whole corpus"
+    if "because" in (corpus := summary.steps.get("raw_corpus", {})):
+        counts["mode"] = corpus["mode"]
     counts |= {
         name: published[name] for name in ("documents", "sections", "vectors", "served") if name in published
     }

@@ -57,7 +57,7 @@ def documents_are_whole(workspace: dg.ResourceParam[Workspace]) -> dg.AssetCheck
 @dg.asset_check(asset=restructuring)
 def sections_are_accounted_for(workspace: dg.ResourceParam[Workspace]) -> dg.AssetCheckResult:
     """Every section of every document is restructured, or raw with a reason."""
-    if workspace.settings.mode == "offline":
+    if workspace.mode == "offline":
         return _not_in_offline_mode()
     raw = {d: e.version for d, e in workspace.store.catalogue().items() if e.version is not None}
     outcomes = {outcome.doc_id: outcome for outcome in workspace.restructured.outcomes()}
@@ -83,7 +83,7 @@ def sections_are_accounted_for(workspace: dg.ResourceParam[Workspace]) -> dg.Ass
 @dg.asset_check(asset=restructuring)
 def nothing_is_put_off(workspace: dg.ResourceParam[Workspace]) -> dg.AssetCheckResult:
     """No section waits for the endpoint or for budget. A warning only: the next refresh tries again."""
-    if workspace.settings.mode == "offline":
+    if workspace.mode == "offline":
         return _not_in_offline_mode()
     standing = current_standing(workspace.restructured)
     n_deferred = standing.kinds.get("deferred", 0)

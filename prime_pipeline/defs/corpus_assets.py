@@ -1,6 +1,6 @@
 """Assets of the corpus: the scan, the documents, and the sealed set of them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import dagster as dg
@@ -10,6 +10,7 @@ from prime_pipeline.corpus.opening import open_corpus
 from prime_pipeline.corpus.scan import ScanReport, parse_documents, scan
 from prime_pipeline.corpus.source import PARSER_VERSION
 from prime_pipeline.defs.documents import DOCUMENTS, document_event, sync_documents
+from prime_pipeline.reporting.mode import decide_mode
 from prime_pipeline.storage.seal import seal_corpus
 from prime_pipeline.workspace import Workspace
 
@@ -94,7 +95,8 @@ def raw_documents(
 def raw_corpus(workspace: dg.ResourceParam[Workspace]) -> dg.MaterializeResult[None]:
     """The sealed corpus: exactly which documents, in which versions, everything downstream is made of.
 
-    Its data version is a hash of all of them, so it is the same whenever nothing changed.
+    Its data version is a hash of all of them, so it is the same whenever nothing changed. With `mode = auto` the corpus
+    is profiled here, and what follows is built as the profile recommends.
     """
     path = workspace.home.seal("raw")
     with workspace.home.lock("documents"):
@@ -102,6 +104,8 @@ def raw_corpus(workspace: dg.ResourceParam[Workspace]) -> dg.MaterializeResult[N
         sealed = seal_corpus(workspace.store, path, workspace.settings.corpus_location)
         after = path.read_bytes()
         catalogue = workspace.store.catalogue()
+    decision = decide_mode(workspace)
+    reasons = {"because": dg.MetadataValue.md(_list(decision.reasons))} if decision else {}
     return dg.MaterializeResult(
         data_version=dg.DataVersion(sealed.version),
         metadata={
@@ -109,8 +113,14 @@ def raw_corpus(workspace: dg.ResourceParam[Workspace]) -> dg.MaterializeResult[N
             "sections": sum(catalogue[doc_id].n_sections for doc_id, _ in sealed.documents),
             "changed": int(after != before),
             "version": sealed.version[:16],
+            "mode": workspace.mode_label,
+            **reasons,
         },
     )
+
+
+def _list(sentences: Iterable[str]) -> str:
+    return "\n".join(f"* {sentence}" for sentence in sentences)
 
 
 def _scan_metadata(report: ScanReport) -> dict[str, dg.MetadataValue | int | float | str]:

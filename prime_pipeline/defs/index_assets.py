@@ -105,7 +105,7 @@ def _step(
 
 def _nothing(workspace: Workspace) -> dg.MaterializeResult[None]:
     """For the full track while there is nothing to build it of."""
-    reason = "the mode is offline" if workspace.settings.mode == "offline" else "nothing is sealed yet"
+    reason = f"the mode is {workspace.mode_label}" if workspace.mode == "offline" else "nothing is sealed yet"
     return dg.MaterializeResult(data_version=dg.DataVersion(reason), metadata={"changed": 0, "note": reason})
 
 

@@ -27,7 +27,7 @@ POOL = "llm"
 
 _GROUP = "restructuring"
 _OWNERS = ["team:search"]
-_OFF = 'the mode is offline: set `mode = "full"` to have sections restructured'
+_OFF = 'the mode is {mode}: set `mode = "full"` to have sections restructured'
 
 
 @dg.asset(
@@ -50,8 +50,8 @@ def restructured_documents(
     only for sections that were not answered before. A document with a section that could not be asked for fails alone:
     all others of the run keep their result.
     """
-    if workspace.settings.mode == "offline":
-        raise dg.Failure(_OFF, allow_retries=False)
+    if workspace.mode == "offline":
+        raise dg.Failure(_off(workspace), allow_retries=False)
     catalogue = workspace.store.catalogue()
     chosen = set(context.partition_keys)
     entries = [entry for entry in catalogue.values() if entry.partition_key in chosen and entry.version]
@@ -85,8 +85,10 @@ def restructuring(
     put off to the next refresh, and its raw text stands in.
     """
     removed = workspace.forget_removed()
-    if workspace.settings.mode == "offline":
-        return dg.MaterializeResult(data_version=dg.DataVersion("offline"), metadata=_nothing(_OFF))
+    if workspace.mode == "offline":
+        return dg.MaterializeResult(
+            data_version=dg.DataVersion("offline"), metadata=_nothing(_off(workspace))
+        )
     catalogue = workspace.store.catalogue()
     with workspace.restructuring() as steps:
         pending = steps.pending()
@@ -126,8 +128,10 @@ def restructured_corpus(workspace: dg.ResourceParam[Workspace]) -> dg.Materializ
     It is not sealed anew while more than 5 % of the sections are raw only because they were put off: the set before
     is served on.
     """
-    if workspace.settings.mode == "offline":
-        return dg.MaterializeResult(data_version=dg.DataVersion("offline"), metadata=_nothing(_OFF))
+    if workspace.mode == "offline":
+        return dg.MaterializeResult(
+            data_version=dg.DataVersion("offline"), metadata=_nothing(_off(workspace))
+        )
     sealing = seal_restructured(
         workspace.restructured, workspace.restructured_seal, workspace.settings.corpus_location
     )
@@ -215,6 +219,10 @@ def _standing_metadata(standing: Standing) -> dict[str, Any]:
         "words saved": round(standing.words_saved, 4),
         "reasons": dg.MetadataValue.json(dict(standing.codes)),
     }
+
+
+def _off(workspace: Workspace) -> str:
+    return _OFF.format(mode=workspace.mode_label)
 
 
 def _nothing(note: str) -> dict[str, Any]:

@@ -116,7 +116,7 @@ def _executed(
     try:
         with open_instance(workspace.home) as instance:
             refresh_is_live(instance)  # ends what a killed process left open
-            if workspace.settings.mode == "full" and (holder := pool_holder(instance, POOL)):
+            if workspace.settings.mode != "offline" and (holder := pool_holder(instance, POOL)):
                 workspace.progress(f"waiting for run {holder[:8]}", 0, None)
             return definitions.resolve_job_def(job).execute_in_process(
                 run_config=config,

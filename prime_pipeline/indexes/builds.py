@@ -12,7 +12,7 @@ import re
 import shutil
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ from prime_pipeline.storage.fingerprint import file_fingerprint, fingerprint
 from prime_pipeline.storage.metadata_file import MetadataFile
 from prime_pipeline.storage.seal import SealedCorpus
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 VARIANTS = ("offline", "full")
 """What is built: of raw sections, and of restructured ones."""
 METADATA_FILE = "metadata.sqlite"
@@ -57,6 +57,8 @@ class BuildPlan:
         lexical_source: Which text of rewritten sections BM25 sees.
         restructuring: How sections were rewritten, for people; empty in ``offline``. What was made of them is in the
             versions of the documents.
+        mode: Why this variant is built, for people: the mode of the settings, or what ``auto`` came to. Recorded, and
+            no part of the id.
     """
 
     variant: str
@@ -68,6 +70,7 @@ class BuildPlan:
     vector_options: VectorOptions
     lexical_source: LexicalSource = "raw"
     restructuring: str = ""
+    mode: str = ""
 
     @property
     def build_id(self) -> str:
@@ -103,6 +106,7 @@ class Manifest:
         vector_search: ``exact`` or ``hnsw``.
         lexical_source: Which text of rewritten sections BM25 sees.
         restructuring: How sections were rewritten; empty in ``offline``.
+        mode: The mode of the settings, or what ``auto`` came to.
         ids_fingerprint: Hash of the sorted document ids.
         files: BLAKE2b-256 by file name.
     """
@@ -121,6 +125,7 @@ class Manifest:
     vector_search: str
     lexical_source: str
     restructuring: str
+    mode: str
     ids_fingerprint: str
     files: Mapping[str, str]
 
@@ -218,6 +223,7 @@ class Builds:
             )
             return Publication(plan.build_id, before, changed=False, withheld=reason)
         if plan.build_id == before and self.live_path is not None:
+            self._note_mode(plan)
             return Publication(plan.build_id, before, changed=False)
         self._move_into_place(plan)
         entry = {"build": plan.build_id, "published_at": datetime.now(UTC).isoformat(timespec="seconds")}
@@ -266,6 +272,12 @@ class Builds:
             shutil.rmtree(path)
         return sorted(path.name for path in stale)
 
+    def _note_mode(self, plan: BuildPlan) -> None:
+        """The same build may be asked for by another mode, which its manifest then names."""
+        manifest = read_manifest(self.path(plan.build_id))
+        if manifest.mode != plan.mode:
+            _write_manifest(self.path(plan.build_id), replace(manifest, mode=plan.mode))
+
     def _is_whole(self, build_id: str) -> bool:
         try:
             verify_build(self.path(build_id))
@@ -285,8 +297,7 @@ class Builds:
             raise
         for leftover in staged.glob(".*"):  # temporary files of a run that was killed
             leftover.unlink()
-        text = json.dumps({"schema_version": SCHEMA_VERSION, **asdict(manifest)}, indent=2, sort_keys=True)
-        write_text(staged / MANIFEST_FILE, text + "\n")
+        _write_manifest(staged, manifest)
         target.parent.mkdir(parents=True, exist_ok=True)
         if target.exists():  # what is left of a damaged build
             shutil.rmtree(target)
@@ -308,6 +319,11 @@ class Builds:
     def _write_current(self, history: list[dict[str, str]], withdrawn: list[str]) -> None:
         current = {"schema_version": SCHEMA_VERSION, "history": history, "withdrawn": withdrawn}
         write_text(self._folder / "CURRENT", json.dumps(current, indent=2) + "\n")
+
+
+def _write_manifest(folder: Path, manifest: Manifest) -> None:
+    text = json.dumps({"schema_version": SCHEMA_VERSION, **asdict(manifest)}, indent=2, sort_keys=True)
+    write_text(folder / MANIFEST_FILE, text + "\n")
 
 
 def describe_build(folder: Path, plan: BuildPlan) -> Manifest:
@@ -338,6 +354,7 @@ def describe_build(folder: Path, plan: BuildPlan) -> Manifest:
             vector_search=vectors.search_method,
             lexical_source=plan.lexical_source,
             restructuring=plan.restructuring,
+            mode=plan.mode,
             ids_fingerprint=fingerprint(vectors.doc_ids),
             files={
                 p.name: file_fingerprint(p) for p in sorted(folder.glob("[!.]*")) if p.name != MANIFEST_FILE

@@ -15,6 +15,7 @@ import threading
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -40,7 +41,11 @@ CJK_WARNING_SHARE = 0.1
 LexicalSource = Literal["raw", "restructured", "both"]
 """Which text of a section BM25 sees; without restructuring there is only the raw one. Rewriting costs lexical matches."""
 
+FtsTable = Literal["documents_fts", "sections_fts"]
+"""The two tables that BM25 is computed over."""
+
 _Origin = tuple[int, str, str]
+_WORD_COUNTS_KEPT = 65_536
 _SCHEMA = """
 CREATE TABLE origin (lexical_version INTEGER NOT NULL, unicode_version TEXT NOT NULL, source TEXT NOT NULL);
 CREATE TABLE documents (
@@ -372,18 +377,42 @@ class LexicalIndex:
         order = np.lexsort((table[:, 2], owners))
         self.sections = SectionTable(table[order, 0], owners[order], table[order, 2])
         self._section_of_row = _inverse(self.sections.rows)
+        self._n_rows_with = lru_cache(_WORD_COUNTS_KEPT)(self._count_rows_with)
 
-    def search_documents(self, query: str, depth: int) -> list[tuple[str, float]]:
-        """The best documents by BM25 over their whole text; ties by id, higher is better."""
-        positions, scores = self._matches("documents_fts", query, self._document_of_row)
+    def search_documents(
+        self, query: str, depth: int, max_word_share: float = 1.0
+    ) -> list[tuple[str, float]]:
+        """The best documents by BM25 over their whole text; ties by id, higher is better.
+
+        Args:
+            query: Any text.
+            depth: Documents to return, at most.
+            max_word_share: See :meth:`distinctive_words`.
+        """
+        words = self.distinctive_words("documents_fts", query, max_word_share)
+        positions, scores = self._matches("documents_fts", words, self._document_of_row)
         order = np.lexsort((positions, -scores))[:depth]
         return [(self.doc_ids[positions[i]], float(scores[i])) for i in order]
 
-    def score_sections(self, query: str) -> SectionScores:
-        """BM25 of every section that shares a word with the query."""
-        positions, scores = self._matches("sections_fts", query, self._section_of_row)
+    def score_sections(self, query: str, max_word_share: float = 1.0) -> SectionScores:
+        """BM25 of every section that shares a word with the query, one of :meth:`distinctive_words`."""
+        words = self.distinctive_words("sections_fts", query, max_word_share)
+        positions, scores = self._matches("sections_fts", words, self._section_of_row)
         order = np.argsort(positions, kind="stable")
         return SectionScores(positions[order], scores[order])
+
+    def distinctive_words(self, table: FtsTable, query: str, max_word_share: float) -> list[str]:
+        """The query's words that at most this share of a table's rows hold; all of them, if all are more frequent.
+
+        BM25 gives a word in half of the rows no weight, and one in a tenth of them little, yet rows that hold frequent
+        words are most of those that are scored. How many rows hold a word is asked of the index itself, since it stems
+        words, and is remembered.
+        """
+        words = lexical_words(query)[:MAX_QUERY_WORDS]
+        if max_word_share >= 1:
+            return words
+        most = max_word_share * len(self.doc_ids if table == "documents_fts" else self.sections.rows)
+        return [word for word in words if self._n_rows_with(table, word) <= most] or words
 
     def stored_section(self, position: int) -> StoredSection:
         """The section at a position of :attr:`sections`."""
@@ -408,10 +437,15 @@ class LexicalIndex:
         with self._lock:
             self._connection.close()
 
+    def _count_rows_with(self, table: FtsTable, word: str) -> int:
+        statement = f"SELECT count(*) FROM {table} WHERE {table} MATCH ?"  # noqa: S608
+        ((n_rows,),) = self._rows(statement, match_expression([word]))
+        return int(n_rows)
+
     def _matches(
-        self, table: str, query: str, position_of_row: NDArray[np.int64]
+        self, table: FtsTable, words: Sequence[str], position_of_row: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        expression = match_expression(query)
+        expression = match_expression(words)
         if not expression:
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float64)
         statement = f"SELECT rowid, -bm25({table}) FROM {table} WHERE {table} MATCH ?"  # noqa: S608
@@ -423,9 +457,9 @@ class LexicalIndex:
             return self._connection.execute(query, parameters).fetchall()
 
 
-def match_expression(query: str) -> str:
-    """The FTS5 expression for a user's text: any of its words, each quoted, so that nothing is read as syntax."""
-    return " OR ".join(f'"{word}"' for word in lexical_words(query)[:MAX_QUERY_WORDS])
+def match_expression(words: Iterable[str]) -> str:
+    """The FTS5 expression for any of some words, each quoted, so that nothing is read as syntax."""
+    return " OR ".join(f'"{word}"' for word in words)
 
 
 def _inverse(rows: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:

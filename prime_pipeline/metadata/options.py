@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Reading = Literal["default", "paper_literal"]
+Reading = Literal["default", "paper_literal", "full_text"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,8 @@ class MetadataOptions:
         alpha: Positional decay: a term that first occurs at the very end keeps ``exp(-alpha)`` of its score.
         beta: Factor for a term that occurs in a heading, above 0.
         reading: ``paper_literal`` counts every word between blanks, stop words too, and embeds title, terms and
-            H2 headings; ``default`` leaves out words that tell nothing and adds the document's lead.
+            H2 headings; ``default`` leaves out words that tell nothing and adds the document's lead; ``full_text``
+            counts like it and embeds the document's text, up to the encoder's window, in the place of metadata.
         max_headings: Distinctive headings per metadata text, the first ones of the document.
         heading_share: A heading is distinctive if at most this share of the documents has it (or only one).
         min_lead_words: The lead goes on into the next section until it has this many words.

@@ -48,7 +48,7 @@ class SynthesisResult:
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """What is kept of a document once it has been counted."""
+    """What is kept of a document once it has been counted; ``is_structured`` if metadata stands for its text."""
 
     doc_id: str
     title: str
@@ -68,8 +68,8 @@ def synthesise(
     * with section headings: its own title, the lead, discriminative terms, and distinctive headings. The lead is the
       preamble, continued with the next sections while it is short, and is cut so that terms and headings still fit
       into the encoder's window (at most half of it is theirs). The paper's metadata has no lead;
-    * without section headings: its own title and its text, since where there is no structure nothing describes a
-      text better than itself;
+    * without section headings, or in the reading ``full_text``: its own title and its text, since where there is no
+      structure nothing describes a text better than itself;
     * in the reading ``paper_literal`` (PRIME paper, sections 3.3 and 3.4): the title, the terms, and the H2 headings
       (those of the shallowest level where there is no H2).
 
@@ -106,7 +106,7 @@ def _draft(document: Document, options: MetadataOptions, statistics: TermStatist
     words = word_reader(options.reading)
     tree = heading_tree(document)
     statistics.add(words(document.text), words("\n".join([document.own_title, *(text for _, text in tree)])))
-    is_structured = any(section.kind == "section" for section in document.sections)
+    is_structured = options.reading != "full_text" and any(s.kind == "section" for s in document.sections)
     return _Draft(
         doc_id=document.doc_id,
         title=document.title,
@@ -120,7 +120,8 @@ def _draft(document: Document, options: MetadataOptions, statistics: TermStatist
 def _opening(document: Document, is_structured: bool, options: MetadataOptions) -> str:
     if is_structured:
         return lead(document.sections, options.min_lead_words, options.max_characters)
-    bodies = [section.body for section in document.sections if section.kind != "captions"]
+    sections = (section for section in document.sections if section.kind != "captions")
+    bodies = [s.text.strip() if s.kind == "section" else s.body for s in sections]
     return "\n".join(bodies).strip()[: options.max_characters]
 
 

@@ -84,7 +84,7 @@ def answer_price(workspace: Workspace) -> Prices | None:
 def conditions_left_out(workspace: Workspace) -> tuple[str, ...]:
     """Why the conditions that need restructured text cannot be asked in full mode, and what to do; empty if they can."""
     variants = {report.variant for report, runs in evaluated(workspace) if "default" in runs.sections}
-    if workspace.settings.mode != "full" or variants != {"offline"}:
+    if workspace.mode != "full" or variants != {"offline"}:
         return ()
     left_out = " and ".join(c.value for c in Condition if c is not Condition.RAW_TO_RAW)
     return (f"{left_out} are left out: {_reason_without_full(workspace)}",)

@@ -259,7 +259,7 @@ class Experiment:
     def _without_restructured(self) -> str:
         """Why there is no restructured text of the very documents that the raw cells are about; empty where there is."""
         workspace = self._workspace
-        if workspace.settings.mode != "full":
+        if workspace.mode != "full":
             return "nothing is restructured: mode = full"
         if not workspace.has_corpus("full"):
             return "no document is restructured yet, as the language model did not answer: run it again"

@@ -203,6 +203,8 @@ def _head_notes(workspace: Workspace, manifests: Mapping[str, Manifest]) -> Iter
             f"Index {' and '.join(unmeasured)}: not evaluated yet with the queries and settings of now, so that no "
             f"measure is shown: {_EVALUATE}."
         )
+    if (decision := workspace.mode_decision) is not None:
+        yield f"Mode {decision.label}. {' '.join(decision.reasons)}"
     yield from query_faults(workspace)
     if "full" in manifests and workspace.has_corpus("full"):
         yield _changed_sections(workspace)
@@ -232,6 +234,7 @@ def _shown_settings(workspace: Workspace) -> dict[str, str]:
         for name, value in getattr(settings, group).model_dump(mode="json").items():
             shown[f"{group}.{name}"] = value
     shown |= {
+        "mode": workspace.mode_label,
         "embedder": workspace.embedder.name,
         "section scorer": workspace.scorer_name,
         "evaluated systems": ", ".join(settings.evaluate),

@@ -7,7 +7,7 @@ from typing import Literal
 
 Arm = Literal["document_bm25", "section_bm25", "metadata_vector"]
 Scorer = Literal["late_interaction", "cross_encoder", "none"]
-SectionText = Literal["raw", "restructured"]
+SectionText = Literal["raw", "restructured", "both"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,9 @@ class RetrievalOptions:
             retriever is opened.
         top_k: Sections returned; the paper's 5.
         section_text: What the scorer reads of a rewritten section; the paper's full mode scores the rewritten text.
+            ``both`` reads the raw and the rewritten one, and the better score counts.
+        max_word_share: Words of a query that more than this share of the rows hold have no say in the lexical arms; 1
+            for all words. See :meth:`~prime_pipeline.indexes.lexical.LexicalIndex.distinctive_words`.
     """
 
     arms: tuple[Arm, ...] = ("document_bm25", "section_bm25", "metadata_vector")
@@ -38,6 +41,7 @@ class RetrievalOptions:
     windows_per_section: int = 4
     top_k: int = 5
     section_text: SectionText = "restructured"
+    max_word_share: float = 1.0
 
     def paper_literal(self) -> RetrievalOptions:
         """These options with the paper's two arms."""

@@ -81,15 +81,11 @@ def rerank_sections(
     budget: int,
     section_text: SectionText = "restructured",
 ) -> list[ScoredSection]:
-    """The first ``budget`` sections of the cheap order (0: all) by the scorer; ties by document id and ordinal.
-
-    With ``section_text="raw"`` the scorer sees sections as if they had not been rewritten.
-    """
+    """The first ``budget`` sections of the cheap order (0: all) by the scorer; ties by document id and ordinal."""
     ordered = cheap_order(lexical, candidates, n_candidates)[: budget or None]
     sections = [lexical.stored_section(position) for position, _ in ordered]
     lexical_scores = np.array([score for _, score in ordered])
-    seen = [replace(s, rewritten=None) for s in sections] if section_text == "raw" else sections
-    own_scores = scorer.score(query, seen)
+    own_scores = score_texts(query, sections, scorer, section_text)
     scores = own_scores
     if scorer.adds_lexical_score:
         scores = z_normalised(lexical_scores) + z_normalised(own_scores)
@@ -98,6 +94,22 @@ def rerank_sections(
         for section, score, bm25, own in zip(sections, scores, lexical_scores, own_scores, strict=True)
     ]
     return sorted(scored, key=lambda s: (-s.score, s.section.doc_id, s.section.ordinal))
+
+
+def score_texts(
+    query: str, sections: Sequence[StoredSection], scorer: SectionScorer, section_text: SectionText
+) -> NDArray[np.float64]:
+    """One score per section, of the text that is to be read of it; of both texts the better."""
+    if section_text == "restructured":
+        return scorer.score(query, sections)
+    raw = [replace(section, rewritten=None) for section in sections]
+    if section_text == "raw":
+        return scorer.score(query, raw)
+    rewritten = [at for at, section in enumerate(sections) if section.rewritten is not None]
+    scores = scorer.score(query, [*raw, *(sections[at] for at in rewritten)])
+    best = scores[: len(raw)].copy()
+    best[rewritten] = np.maximum(best[rewritten], scores[len(raw) :])
+    return best
 
 
 def z_normalised(scores: NDArray[np.float64]) -> NDArray[np.float64]:

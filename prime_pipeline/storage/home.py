@@ -104,6 +104,11 @@ class Home:
         return self.root / "corpora" / f"{name}.json"
 
     @property
+    def mode_decision(self) -> Path:
+        """What ``mode = auto`` came to at the last refresh."""
+        return self.root / "mode.json"
+
+    @property
     def warehouse(self) -> Path:
         """The published DuckDB snapshot."""
         return self.root / "warehouse.duckdb"

@@ -1,0 +1,169 @@
+"""What every arm and the section scorer say of a home's queries, captured once, so that choices are compared in numpy.
+
+The other scripts import this; run alone it does nothing. Late interaction scores every section of the documents that are
+among the first 45 of any arm (of all documents where there are no more than 200), so that any fusion of the arms finds its
+candidates scored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prime_pipeline.datasets.queries import QuerySet
+from prime_pipeline.evaluation.measures import evaluate
+from prime_pipeline.evaluation.statistics import PerQuery
+from prime_pipeline.indexes.builds import LEXICAL_FILE
+from prime_pipeline.indexes.lexical import LexicalIndex
+from prime_pipeline.indexes.vectors import VectorIndex
+from prime_pipeline.records import Run
+from prime_pipeline.retrieval.options import Arm, RetrievalOptions
+from prime_pipeline.retrieval.scorers import LateInteractionScorer
+from prime_pipeline.retrieval.stage1 import find_candidates
+from prime_pipeline.retrieval.stage2 import z_normalised
+from prime_pipeline.settings import load_settings
+from prime_pipeline.workspace import Workspace
+
+ARMS: tuple[Arm, ...] = ("document_bm25", "section_bm25", "metadata_vector")
+N_CANDIDATES = 30
+RRF_K = 60
+_POOLED = 45
+_SMALL = 200
+
+Scores = NDArray[np.float64]
+Weights = tuple[float, float, float]
+"""Of the arms, in their order."""
+
+
+@dataclass(frozen=True, slots=True)
+class CapturedQuery:
+    """One query.
+
+    Attributes:
+        query_id: Its id.
+        text: Its text.
+        ranks: (n_arms, n_documents), from 1; infinite where the arm did not find the document among its first 100.
+        lexical: Section BM25, (n_sections,).
+        own: What the scorer says, (n_sections,); NaN where it was not asked.
+    """
+
+    query_id: str
+    text: str
+    ranks: Scores
+    lexical: Scores
+    own: Scores
+
+    def fused(self, weights: Weights) -> Scores:
+        """Weighted reciprocal rank fusion of the arms, (n_documents,); 0 where no arm with a weight found it."""
+        shares = np.array(weights)[:, None] / (RRF_K + self.ranks)
+        total: Scores = shares.sum(axis=0)
+        return total
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """All queries over one index.
+
+    Attributes:
+        doc_ids: Ids of the documents, sorted.
+        documents: Position of each section's document, (n_sections,).
+        n_characters: Of each section's text, (n_sections,).
+        queries: In the order of the query set.
+        query_set: With judgements.
+    """
+
+    doc_ids: Sequence[str]
+    documents: NDArray[np.int64]
+    n_characters: NDArray[np.int64]
+    queries: Sequence[CapturedQuery]
+    query_set: QuerySet
+
+    @property
+    def clusters(self) -> Mapping[str, str]:
+        """The document that each query is asked of; where there is none, each query by itself."""
+        return self.query_set.clusters or {q.query_id: q.query_id for q in self.queries}
+
+    def ndcg(self, run: Run) -> PerQuery:
+        """NDCG@5 by query."""
+        return evaluate(run, self.query_set.qrels, ["ndcg@5"]).per_query["ndcg@5"]
+
+    def cheap_order(self, query: CapturedQuery, fused: Scores) -> NDArray[np.int64]:
+        """Sections of the candidates as the retriever orders them: BM25, then the document's rank."""
+        best = _best_documents(fused)
+        rank = np.full(len(fused), -1)
+        rank[best] = np.arange(len(best))
+        of_section = rank[self.documents]
+        positions = np.flatnonzero(of_section >= 0)
+        order = np.lexsort((positions, of_section[positions], -query.lexical[positions]))
+        return positions[order]
+
+    def stage1(self, fused: Scores) -> dict[str, float]:
+        """The documents that any arm found, with scores that fall by rank."""
+        found = np.flatnonzero(fused > 0)
+        order = found[np.lexsort((found, -fused[found]))]
+        return {self.doc_ids[at]: 1.0 / rank for rank, at in enumerate(order, start=1)}
+
+    def reranked(self, query: CapturedQuery, fused: Scores, scored: NDArray[np.int64]) -> dict[str, float]:
+        """Documents by their best scored section, then the others as stage 1 has them."""
+        scores = z_normalised(query.lexical[scored]) + z_normalised(query.own[scored])
+        best: dict[int, float] = {}
+        for at, score in zip(self.documents[scored].tolist(), scores.tolist(), strict=True):
+            best[at] = max(best.get(at, -np.inf), score)
+        first = [self.doc_ids[at] for at in sorted(best, key=lambda at: (-best[at], at))]
+        ids = dict.fromkeys([*first, *self.stage1(fused)])
+        return {doc_id: 1.0 / rank for rank, doc_id in enumerate(ids, start=1)}
+
+
+def capture(home: Path, variant: str = "offline") -> Captured:
+    """Ask arms and scorer about all queries of a home that was refreshed with queries."""
+    workspace = Workspace(load_settings({"home": home}))
+    query_set, live = workspace.query_set, workspace.builds(variant).live_path
+    if query_set is None or live is None:
+        raise SystemExit(f"{home} has no queries, or nothing is published: prime refresh --queries")
+    lexical, vectors = LexicalIndex(live / LEXICAL_FILE), VectorIndex(live)
+    with workspace.retriever(variant) as retriever:
+        scorer = LateInteractionScorer(
+            workspace.embedder, workspace.token_vectors, retriever.idf, RetrievalOptions().windows_per_section
+        )
+        sections = list(lexical.iterate_sections())
+        documents = lexical.sections.documents
+        queries = []
+        for query in query_set.queries:
+            options = RetrievalOptions(arms=ARMS, scorer="none")
+            found = find_candidates(query.text, lexical, vectors, workspace.embedder, options)
+            ranks = np.full((len(ARMS), len(lexical.doc_ids)), np.inf)
+            place = {doc_id: at for at, doc_id in enumerate(lexical.doc_ids)}
+            for row, arm in enumerate(ARMS):
+                for rank, (doc_id, _) in enumerate(found.arms[arm], start=1):
+                    ranks[row, place[doc_id]] = rank
+            bm25 = np.zeros(len(sections))
+            bm25[found.section_scores.positions] = found.section_scores.scores
+            near = ranks.min(axis=0) <= (np.inf if len(lexical.doc_ids) <= _SMALL else _POOLED)
+            asked = np.flatnonzero(near[documents])
+            own = np.full(len(sections), np.nan)
+            own[asked] = scorer.score(query.text, [sections[at] for at in asked])
+            queries.append(CapturedQuery(query.query_id, query.text, ranks, bm25, own))
+    lexical.close()
+    workspace.close()
+    lengths = np.array([len(section.text) for section in sections])
+    return Captured(lexical.doc_ids, documents, lengths, queries, query_set)
+
+
+def with_excluded(captured: Captured, query: CapturedQuery) -> CapturedQuery:
+    """The query without the documents that it excludes."""
+    excluded = captured.query_set.excluded.get(query.query_id, frozenset())
+    if not excluded:
+        return query
+    ranks = query.ranks.copy()
+    ranks[:, [at for at, doc_id in enumerate(captured.doc_ids) if doc_id in excluded]] = np.inf
+    return replace(query, ranks=ranks)
+
+
+def _best_documents(fused: Scores) -> NDArray[np.int64]:
+    found = np.flatnonzero(fused > 0)
+    order: NDArray[np.int64] = found[np.lexsort((found, -fused[found]))][:N_CANDIDATES]
+    return order
