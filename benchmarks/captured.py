@@ -8,24 +8,28 @@ candidates scored.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from prime_pipeline.baselines.pooled_vectors import PooledVectors
+from prime_pipeline.baselines.representations import Corpus, units
 from prime_pipeline.datasets.queries import QuerySet
 from prime_pipeline.evaluation.measures import evaluate
-from prime_pipeline.evaluation.statistics import PerQuery
+from prime_pipeline.evaluation.statistics import PairedDifference, PerQuery, paired_differences
 from prime_pipeline.indexes.builds import LEXICAL_FILE
+from prime_pipeline.indexes.embedding import embed_texts
 from prime_pipeline.indexes.lexical import LexicalIndex
-from prime_pipeline.indexes.vectors import VectorIndex
+from prime_pipeline.indexes.vectors import VectorIndex, VectorSearch
 from prime_pipeline.records import Run
 from prime_pipeline.retrieval.options import Arm, RetrievalOptions
 from prime_pipeline.retrieval.scorers import LateInteractionScorer
 from prime_pipeline.retrieval.stage1 import find_candidates
 from prime_pipeline.retrieval.stage2 import z_normalised
 from prime_pipeline.settings import load_settings
+from prime_pipeline.storage.seal import read_seal
 from prime_pipeline.workspace import Workspace
 
 ARMS: tuple[Arm, ...] = ("document_bm25", "section_bm25", "metadata_vector")
@@ -37,6 +41,8 @@ _SMALL = 200
 Scores = NDArray[np.float64]
 Weights = tuple[float, float, float]
 """Of the arms, in their order."""
+Mixture = tuple[float, float]
+"""Weights of the scorer and of stage 1 beside section BM25, all z-normalised over the scored sections."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +113,13 @@ class Captured:
         order = found[np.lexsort((found, -fused[found]))]
         return {self.doc_ids[at]: 1.0 / rank for rank, at in enumerate(order, start=1)}
 
-    def reranked(self, query: CapturedQuery, fused: Scores, scored: NDArray[np.int64]) -> dict[str, float]:
+    def reranked(
+        self, query: CapturedQuery, fused: Scores, scored: NDArray[np.int64], mixture: Mixture = (1.0, 0.0)
+    ) -> dict[str, float]:
         """Documents by their best scored section, then the others as stage 1 has them."""
-        scores = z_normalised(query.lexical[scored]) + z_normalised(query.own[scored])
+        of_scorer, of_stage1 = mixture
+        scores = z_normalised(query.lexical[scored]) + of_scorer * z_normalised(query.own[scored])
+        scores = scores + of_stage1 * z_normalised(fused[self.documents[scored]])
         best: dict[int, float] = {}
         for at, score in zip(self.documents[scored].tolist(), scores.tolist(), strict=True):
             best[at] = max(best.get(at, -np.inf), score)
@@ -118,13 +128,31 @@ class Captured:
         return {doc_id: 1.0 / rank for rank, doc_id in enumerate(ids, start=1)}
 
 
-def capture(home: Path, variant: str = "offline") -> Captured:
-    """Ask arms and scorer about all queries of a home that was refreshed with queries."""
+def structure_chunks(home: Path) -> PooledVectors:
+    """Vectors of all sections of a home's documents, for :func:`capture`."""
+    workspace = Workspace(load_settings({"home": home}))
+    documents = list(workspace.store.load_all(read_seal(workspace.home.seal("raw")).documents))
+    corpus = Corpus(documents, [], workspace.metadata_options, workspace.embedder.tokenizer)
+    chunks = units("structure-chunks", corpus)
+    vectors, _ = embed_texts([chunk.text for chunk in chunks], workspace.embedder, workspace.embeddings)
+    workspace.close()
+    return PooledVectors([chunk.doc_id for chunk in chunks], vectors)
+
+
+def capture(home: Path, variant: str = "offline", vectors: VectorSearch | None = None) -> Captured:
+    """Ask arms and scorer about all queries of a home that was refreshed with queries.
+
+    Args:
+        home: See there.
+        variant: ``offline`` or ``full``.
+        vectors: Searched in the place of the index's own.
+    """
     workspace = Workspace(load_settings({"home": home}))
     query_set, live = workspace.query_set, workspace.builds(variant).live_path
     if query_set is None or live is None:
         raise SystemExit(f"{home} has no queries, or nothing is published: prime refresh --queries")
-    lexical, vectors = LexicalIndex(live / LEXICAL_FILE), VectorIndex(live)
+    lexical = LexicalIndex(live / LEXICAL_FILE)
+    searched = vectors or VectorIndex(live)
     with workspace.retriever(variant) as retriever:
         scorer = LateInteractionScorer(
             workspace.embedder, workspace.token_vectors, retriever.idf, RetrievalOptions().windows_per_section
@@ -134,7 +162,7 @@ def capture(home: Path, variant: str = "offline") -> Captured:
         queries = []
         for query in query_set.queries:
             options = RetrievalOptions(arms=ARMS, scorer="none")
-            found = find_candidates(query.text, lexical, vectors, workspace.embedder, options)
+            found = find_candidates(query.text, lexical, searched, workspace.embedder, options)
             ranks = np.full((len(ARMS), len(lexical.doc_ids)), np.inf)
             place = {doc_id: at for at, doc_id in enumerate(lexical.doc_ids)}
             for row, arm in enumerate(ARMS):
@@ -153,14 +181,16 @@ def capture(home: Path, variant: str = "offline") -> Captured:
     return Captured(lexical.doc_ids, documents, lengths, queries, query_set)
 
 
-def with_excluded(captured: Captured, query: CapturedQuery) -> CapturedQuery:
-    """The query without the documents that it excludes."""
-    excluded = captured.query_set.excluded.get(query.query_id, frozenset())
-    if not excluded:
-        return query
-    ranks = query.ranks.copy()
-    ranks[:, [at for at, doc_id in enumerate(captured.doc_ids) if doc_id in excluded]] = np.inf
-    return replace(query, ranks=ranks)
+def difference(left: PerQuery, right: PerQuery, clusters: Mapping[str, str]) -> PairedDifference:
+    """Left minus right, with documents resampled."""
+    return paired_differences({"left": left, "right": right}, [("left", "right")], clusters)["left", "right"]
+
+
+def shown(found: PairedDifference) -> str:
+    """A difference with its interval."""
+    if found.low is None or found.high is None:
+        return f"{found.difference:+.4f}"
+    return f"{found.difference:+.4f} [{found.low:+.4f}, {found.high:+.4f}]"
 
 
 def _best_documents(fused: Scores) -> NDArray[np.int64]:

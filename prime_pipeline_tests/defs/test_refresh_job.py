@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
@@ -14,7 +15,9 @@ from typing import Any
 import dagster as dg
 import duckdb
 import pytest
+from rich.console import Console
 
+from prime_pipeline.console.operating import refresh_view
 from prime_pipeline.definitions import defs
 from prime_pipeline.defs.automation import refresh_after_backfill
 from prime_pipeline.defs.corpus_assets import raw_documents
@@ -79,6 +82,27 @@ def test_a_refresh_with_nothing_to_do_changes_and_logs_nothing(open_workspace: O
     assert summary.scan.unchanged == len(PAGES)
     assert n_events(workspace.home.root) == before
     assert workspace.embedder.texts_encoded == []  # type: ignore[attr-defined]
+
+
+def test_a_refresh_follows_the_corpus_profile_and_says_why(
+    open_workspace: OpenWorkspace, corpus: Path
+) -> None:
+    for number in range(60):  # no headings in any of these
+        (corpus / f"loose{number}.txt").write_text(f"A loose note, number {number}, on the wind.\n")
+    workspace = open_workspace(mode="auto")
+    summary = run_refresh(defs, workspace)
+    decided = summary.steps["raw_corpus"]
+    assert decided["mode"] == workspace.mode_label
+    assert decided["mode"] == "auto: offline, vectors of full texts (structure-absent)"
+    assert "Metadata will not help" in decided["because"]
+    with workspace.retriever() as retriever:
+        assert retriever.manifest.mode == decided["mode"]
+    console = Console(file=io.StringIO(), width=120)
+    console.print(refresh_view(summary))
+    assert decided["mode"] in console.file.getvalue()  # type: ignore[attr-defined]
+    assert decided["mode"] in workspace.home.reports.joinpath("report.md").read_text(encoding="utf-8")
+    again = run_refresh(defs, open_workspace(mode="auto"))
+    assert set(changed(again).values()) == {0}
 
 
 def test_one_changed_document_costs_one_event_and_its_own_embedding(
