@@ -149,7 +149,8 @@ class RetrievalSettings(_Group):
         default=1.0,
         gt=0,
         le=1,
-        description="Words of a query that a larger share of the rows holds are left out of BM25; 1: none.",
+        description="Words of a query that a larger share of the rows holds are left out of BM25, where the others find "
+        "arm_depth documents; 1: none.",
     )
 
 

@@ -119,14 +119,24 @@ def test_frequent_words_can_be_left_out(tmp_path: Path) -> None:
     documents = [
         make_document("a", "the the the cat"),
         make_document("b", "the dog"),
-        make_document("c", "Dogs: the end", "the end"),
+        make_document("c", "the dogs", "the end"),
     ]
     index = opened(tmp_path / "l", *documents)
     assert index.distinctive_words("documents_fts", "the dog", 0.7) == ["dog"]
-    assert index.distinctive_words("sections_fts", "the dog", 0.5) == ["dog"]  # stems: Dogs is one of 2 in 4
+    assert index.distinctive_words("sections_fts", "the dog", 0.5) == ["dog"]  # stemmed: 2 of 4 sections
     assert index.distinctive_words("sections_fts", "the dog cat", 0.4) == ["cat"]
-    assert index.search_documents("the dog", 9, 0.7) == index.search_documents("dog", 9)
-    assert index.score_sections("the dog", 0.5).scores.tolist() == index.score_sections("dog").scores.tolist()
+    assert index.search_documents("the dog", 2, 0.7) == index.search_documents("dog", 2)
+    assert sections_found(index, "the dog").keys() > sections_found(index, "dog").keys()
+    rare = index.score_sections("the dog", 0.5, depth=2)
+    assert rare.scores.tolist() == index.score_sections("dog").scores.tolist()
+
+
+def test_frequent_words_stay_where_the_others_find_too_little(tmp_path: Path) -> None:
+    index = opened(tmp_path / "l", make_document("a", "the cat"), make_document("b", "the dog", "the end"))
+    assert index.search_documents("the dog", 2, 0.5) == index.search_documents("the dog", 2)
+    assert len(index.search_documents("the dog", 2, 0.5)) == 2
+    assert len(index.score_sections("the dog", 0.5, depth=2).positions) == 3
+    assert len(index.score_sections("the dog", 0.5, depth=1).positions) == 1
 
 
 def test_a_query_of_frequent_words_only_keeps_them(tmp_path: Path) -> None:

@@ -387,28 +387,37 @@ class LexicalIndex:
         Args:
             query: Any text.
             depth: Documents to return, at most.
-            max_word_share: See :meth:`distinctive_words`.
+            max_word_share: Words that a larger share of the rows holds are left out where the others find ``depth``
+                documents; 1 leaves none out.
         """
         words = self.distinctive_words("documents_fts", query, max_word_share)
         positions, scores = self._matches("documents_fts", words, self._document_of_row)
+        if len(positions) < depth and max_word_share < 1:
+            positions, scores = self._matches("documents_fts", _words(query), self._document_of_row)
         order = np.lexsort((positions, -scores))[:depth]
         return [(self.doc_ids[positions[i]], float(scores[i])) for i in order]
 
-    def score_sections(self, query: str, max_word_share: float = 1.0) -> SectionScores:
-        """BM25 of every section that shares a word with the query, one of :meth:`distinctive_words`."""
+    def score_sections(self, query: str, max_word_share: float = 1.0, depth: int = 1) -> SectionScores:
+        """BM25 of every section that shares a word with the query.
+
+        Words that a larger share of the sections holds are left out where the others find ``depth`` documents; a
+        ``max_word_share`` of 1 leaves none out.
+        """
         words = self.distinctive_words("sections_fts", query, max_word_share)
         positions, scores = self._matches("sections_fts", words, self._section_of_row)
+        if max_word_share < 1 and len(np.unique(self.sections.documents[positions])) < depth:
+            positions, scores = self._matches("sections_fts", _words(query), self._section_of_row)
         order = np.argsort(positions, kind="stable")
         return SectionScores(positions[order], scores[order])
 
     def distinctive_words(self, table: FtsTable, query: str, max_word_share: float) -> list[str]:
         """The query's words that at most this share of a table's rows hold; all of them, if all are more frequent.
 
-        BM25 gives a word in half of the rows no weight, and one in a tenth of them little, yet rows that hold frequent
-        words are most of those that are scored. How many rows hold a word is asked of the index itself, since it stems
-        words, and is remembered.
+        BM25 gives a word in half of the rows no weight, and one in a tenth of them little, yet rows that hold nothing but
+        frequent words are most of those that are scored. How many rows hold a word is asked of the index itself, since it
+        stems words, and is remembered.
         """
-        words = lexical_words(query)[:MAX_QUERY_WORDS]
+        words = _words(query)
         if max_word_share >= 1:
             return words
         most = max_word_share * len(self.doc_ids if table == "documents_fts" else self.sections.rows)
@@ -455,6 +464,10 @@ class LexicalIndex:
     def _rows(self, query: str, *parameters: str | int) -> list[tuple[Any, ...]]:
         with self._lock, errors_as(self._path, IndexCorrupt):
             return self._connection.execute(query, parameters).fetchall()
+
+
+def _words(query: str) -> list[str]:
+    return lexical_words(query)[:MAX_QUERY_WORDS]
 
 
 def match_expression(words: Iterable[str]) -> str:

@@ -28,8 +28,8 @@ class RetrievalOptions:
         top_k: Sections returned; the paper's 5.
         section_text: What the scorer reads of a rewritten section; the paper's full mode scores the rewritten text.
             ``both`` reads the raw and the rewritten one, and the better score counts.
-        max_word_share: Words of a query that more than this share of the rows hold have no say in the lexical arms; 1
-            for all words. See :meth:`~prime_pipeline.indexes.lexical.LexicalIndex.distinctive_words`.
+        max_word_share: Words of a query that more than this share of the rows hold have no say in a lexical arm that finds
+            ``arm_depth`` documents by the others; 1 for all words.
     """
 
     arms: tuple[Arm, ...] = ("document_bm25", "section_bm25", "metadata_vector")

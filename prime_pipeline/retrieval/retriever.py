@@ -219,7 +219,7 @@ class Retriever:
         if not lexical_words(query):
             return ()
         query = _encodable(query)
-        section_scores = self._lexical.score_sections(query, options.max_word_share)
+        section_scores = self._lexical.score_sections(query)
         candidates = Candidates([(doc_id, 1.0)], {}, section_scores)
         sections = self._sections(query, candidates, options, self.manifest.n_sections)
         return tuple(section_id(s.section.doc_id, s.section.ordinal) for s in sections)

@@ -49,8 +49,8 @@ def find_candidates(
     excluded: AbstractSet[str] = frozenset(),
 ) -> Candidates:
     """Ask every arm and fuse what they say; each arm goes as much deeper as documents are excluded."""
-    section_scores = lexical.score_sections(query, options.max_word_share)
     depth = options.arm_depth + len(excluded)
+    section_scores = lexical.score_sections(query, options.max_word_share, depth)
     arms: dict[str, list[tuple[str, float]]] = {}
     for arm in options.arms:
         if arm == "document_bm25":
