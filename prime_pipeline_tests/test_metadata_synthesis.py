@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import pytest
 
 from prime_pipeline.metadata.options import MetadataOptions
-from prime_pipeline.metadata.synthesis import synthesise
+from prime_pipeline.metadata.synthesis import (
+    EarlierSynthesis,
+    SynthesisResult,
+    bring_up_to_date,
+    synthesise,
+)
 from prime_pipeline.records import Document, Heading, Section, SectionKind, TitleOrigin
+from prime_pipeline_tests.documents import make_document, sealed
 from prime_pipeline_tests.fakes import WordTokenizer
 
 OPTIONS = MetadataOptions(n_terms=2)
@@ -171,3 +178,108 @@ def test_documents_are_read_once_and_let_go() -> None:
 def test_an_empty_corpus_has_no_metadata() -> None:
     result = synthesise([], OPTIONS, UNFITTED)
     assert (result.metadata, result.n_documents, result.vocabulary_size) == ((), 0, 0)
+
+
+def up_to_date(
+    documents: Sequence[Document],
+    earlier: SynthesisResult | None = None,
+    options: MetadataOptions = OPTIONS,
+    encoder: str = "e",
+) -> tuple[SynthesisResult, list[str]]:
+    """The result, and the ids of the documents that were read for it."""
+    by_id = {of_one.doc_id: of_one for of_one in documents}
+    read: list[str] = []
+
+    def load(doc_id: str, version: str) -> Document:
+        assert (doc_id, version) in versions
+        read.append(doc_id)
+        return by_id[doc_id]
+
+    versions = sealed(documents).documents
+    left = earlier and EarlierSynthesis(
+        sorted(earlier.document_frequencies), earlier.metadata, earlier.counts
+    )
+    return bring_up_to_date(versions, load, options, WordTokenizer(window=20), encoder, left), read
+
+
+CORPUS = [
+    make_document(f"d{i}", f"Part {i % 3}: kiln{i} kiln{i} glaze{i % 4} clay", title=f"Kiln {i}")
+    for i in range(12)
+]
+
+
+def test_brought_up_to_date_is_synthesised() -> None:
+    result, read = up_to_date(CORPUS)
+    whole = synthesise(CORPUS, OPTIONS, WordTokenizer(window=20))
+    assert (result.metadata, result.n_documents) == (whole.metadata, whole.n_documents)
+    assert result.document_frequencies == whole.document_frequencies
+    assert sorted(read) == sorted(d.doc_id for d in CORPUS)
+    assert [c.doc_id for c in result.counts] == [m.doc_id for m in result.metadata]
+
+
+def test_with_nothing_changed_nothing_is_read() -> None:
+    first, _ = up_to_date(CORPUS)
+    assert up_to_date(CORPUS, first) == (first, [])
+
+
+CHANGED = make_document("d3", "Part 9: porcelain porcelain glaze3", title="Kiln 3")
+ADDED = make_document("a", "Part 1: kiln5 majolica", title="Added")
+
+
+@pytest.mark.parametrize(
+    ("after", "read"),
+    [
+        ([*CORPUS[:3], CHANGED, *CORPUS[4:]], ["d3"]),
+        ([ADDED, *CORPUS], ["a"]),
+        (CORPUS[1:], []),
+        ([replace(CORPUS[0], title="Renamed"), *CORPUS[1:]], ["d0"]),
+    ],
+    ids=["changed", "added", "removed", "renamed"],
+)
+def test_only_what_changed_is_read_and_the_result_is_that_of_reading_all(
+    after: list[Document], read: list[str]
+) -> None:
+    first, _ = up_to_date(CORPUS)
+    again, were_read = up_to_date(after, first)
+    assert again == up_to_date(after)[0]
+    assert were_read == read
+    assert again.metadata != first.metadata
+
+
+def test_a_document_is_read_again_where_other_terms_are_its_best_now() -> None:
+    # As long as no other document has "glaze", it beats "kiln", which stands before it.
+    one = make_document("one", "Part A: kiln glaze", title="-")
+    others = [make_document(f"o{i}", "Part B: sand", title="-") for i in range(4)]
+    options = MetadataOptions(n_terms=1)
+    before = [one, *others, make_document("x", "Part C: kiln", title="-")]
+    after = [one, *others, make_document("x", "Part C: glaze", title="-")]
+    first, _ = up_to_date(before, options=options)
+    again, read = up_to_date(after, first, options)
+    assert sorted(read) == ["one", "x"]
+    assert [m.terms[0][0] for m in (first.metadata[4], again.metadata[4])] == ["glaze", "kiln"]
+    assert again == up_to_date(after, options=options)[0]
+
+
+def test_a_document_is_read_again_where_a_heading_is_distinctive_no_more() -> None:
+    one, other = make_document("one", "Kilns: a", title="-"), make_document("other", "Wheels: a", title="-")
+    first, _ = up_to_date([one, other])
+    again, read = up_to_date([one, make_document("other", "Kilns: a", title="-")], first)
+    assert sorted(read) == ["one", "other"]
+    assert [m.metadata[0].text.endswith("\nKilns") for m in (first, again)] == [True, False]
+
+
+def test_other_options_or_another_encoder_compose_every_text_again() -> None:
+    first, _ = up_to_date(CORPUS)
+    fewer = MetadataOptions(n_terms=1)
+    for options, encoder in ((fewer, "e"), (OPTIONS, "other")):
+        again, read = up_to_date(CORPUS, first, options, encoder)
+        assert sorted(read) == sorted(d.doc_id for d in CORPUS)
+        assert again == up_to_date(CORPUS, None, options, encoder)[0]
+
+
+def test_counts_of_the_other_reading_are_not_taken_over() -> None:
+    hyphenated = [make_document(f"d{i}", "Part 1: glaze-free clay", title="-") for i in range(2)]
+    first, _ = up_to_date(hyphenated, options=LITERAL)
+    again, _ = up_to_date(hyphenated, first)
+    assert again == up_to_date(hyphenated)[0]
+    assert "glaze-free" in again.document_frequencies

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from prime_pipeline.metadata.options import MetadataOptions
-from prime_pipeline.metadata.terms import TermStatistics, is_candidate, word_reader
+from prime_pipeline.metadata.terms import ENTRY, TermStatistics, is_candidate, word_reader
 
 LITERAL = MetadataOptions(reading="paper_literal")
 DOCUMENTS = st.lists(
@@ -119,3 +120,42 @@ def test_the_reading_decides_what_a_word_is() -> None:
     text = "State-of-the-art."
     assert word_reader("default")(text) == ["state-of-the-art"]
     assert word_reader("paper_literal")(text) == ["stateoftheart"]
+
+
+def test_an_entry_tells_word_count_first_position_and_heading() -> None:
+    words, (entries,) = counted(["wind", "tide", "wind"], headings=["tide"]).counted()
+    assert words == ["tide", "wind"]
+    assert np.frombuffer(entries, ENTRY).tolist() == [(1, 2, 0, False), (0, 1, 1, True)]
+    assert len(entries) == 2 * 13
+
+
+def test_words_that_left_with_their_document_are_unknown() -> None:
+    words, (first, _) = counted(["wind", "tide"], ["gale"]).counted()
+    statistics = TermStatistics()
+    statistics.take_over(words, [first], [2])
+    assert statistics.document_frequencies() == {"tide": 1, "wind": 1}
+    assert (statistics.n_documents, statistics.lengths) == (1, [2])
+
+
+def test_nothing_is_taken_over_from_nothing() -> None:
+    statistics = TermStatistics()
+    statistics.take_over([], [], [])
+    assert statistics.counted() == ([], [])
+    statistics.take_over(["wind"], [b""], [0])
+    assert (statistics.counted(), statistics.n_documents) == (([], [b""]), 1)
+
+
+@given(DOCUMENTS, DOCUMENTS, st.lists(st.sampled_from(["alpha", "the", "unseen"])))
+def test_documents_that_were_taken_over_count_as_if_they_had_been_read(
+    kept: list[list[str]], new: list[list[str]], headings: list[str]
+) -> None:
+    gone = ["delta", "alpha"]
+    words, entries = counted(*kept, gone, headings=headings).counted()
+    statistics = counted(new[0] if new else [], headings=headings)  # numbers its words otherwise
+    statistics.take_over(words, entries[:-1], map(len, kept))
+    for document in new[1:]:
+        statistics.add(document, headings)
+    fresh = counted(new[0] if new else [], *kept, *new[1:], headings=headings)
+    assert statistics.counted() == fresh.counted()
+    assert statistics.document_frequencies() == fresh.document_frequencies()
+    assert statistics.best_terms(MetadataOptions()) == fresh.best_terms(MetadataOptions())

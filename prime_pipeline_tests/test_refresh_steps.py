@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from prime_pipeline.errors import DocumentChanged, IndexCorrupt, StoreCorrupt
-from prime_pipeline.indexes.builds import LEXICAL_FILE, METADATA_FILE, verify_build
+from prime_pipeline.indexes.builds import LEXICAL_FILE, MANIFEST_FILE, METADATA_FILE, verify_build
 from prime_pipeline.metadata.options import MetadataOptions
 from prime_pipeline.records import Document
 from prime_pipeline.refresh.steps import BuildSteps, StepOutcome, metadata_fingerprint
+from prime_pipeline.storage.fingerprint import file_fingerprint
 from prime_pipeline.storage.metadata_file import MetadataFile
 from prime_pipeline_tests.builds import Bench
 from prime_pipeline_tests.documents import make_document
@@ -101,6 +104,36 @@ def test_one_changed_document_encodes_only_changed_texts(bench: Bench) -> None:
     assert (vectors["encoded"], vectors["from_cache"]) == (len(new), 12 - len(new))
     lexical = outcomes["lexical"].counts
     assert (lexical["documents_written"], lexical["documents_taken_out"]) == (1, 1)
+    assert bench.retriever().search("entirely")[0].doc_id == "d3"
+
+
+def test_one_changed_document_is_the_only_one_read_and_metadata_equals_a_fresh_build(
+    bench: Bench, tmp_path: Path
+) -> None:
+    run(bench.steps())
+    new = make_document("d3", "Topic 3: another matter of topic3 special3", title="Title 3")
+    bench.put([new])
+    told: list[tuple[str, int, int | None]] = []
+    outcomes = run(replace(bench.steps(), progress=lambda *report: told.append(report)))
+    read = [report for report in told if report[0] in ("metadata", "lexical index")]
+    assert read == [("lexical index", 1, 1), ("metadata", 1, 12), ("metadata", 12, 12)]
+    fresh = Bench(tmp_path / "fresh")
+    fresh.put([*CORPUS[:3], new, *CORPUS[4:]])
+    assert run(fresh.steps())["metadata"].build_id == outcomes["metadata"].build_id
+    for name in (METADATA_FILE, "vectors.npy", "vectors.json"):
+        assert (bench.live() / name).read_bytes() == (fresh.live() / name).read_bytes()
+
+
+def test_a_build_without_counts_is_built_upon(bench: Bench) -> None:
+    run(bench.steps())
+    with sqlite3.connect(bench.live() / METADATA_FILE) as connection:
+        connection.execute("DROP TABLE counts")
+    manifest = bench.live() / MANIFEST_FILE
+    stored = json.loads(manifest.read_text())
+    stored["files"][METADATA_FILE] = file_fingerprint(bench.live() / METADATA_FILE)
+    manifest.write_text(json.dumps(stored))
+    bench.put([make_document("d3", "Topic 3: another matter entirely", title="Title 3")])
+    assert run(bench.steps())["lexical"].counts["documents_written"] == 1
     assert bench.retriever().search("entirely")[0].doc_id == "d3"
 
 

@@ -43,7 +43,8 @@ def distinctive_headings(trees: Sequence[HeadingTree], share: float = 0.05) -> l
     leading number (``3.1``, ``IV.``, ``B.2``) make no difference. The texts come back without that number, in document
     order, each once.
     """
-    named = [{_without_number(text).casefold(): _without_number(text) for _, text in tree} for tree in trees]
+    bare = {text: _without_number(text) for tree in trees for _, text in tree}  # most headings repeat
+    named = [{bare[text].casefold(): bare[text] for _, text in tree} for tree in trees]
     frequencies = Counter(key for headings in named for key in headings)
     limit = max(1, share * len(trees))
     return [

@@ -2,12 +2,17 @@
 
 Documents stream through: of each, only counts, headings and a short opening are kept. No model is called here; the
 caller brings its encoder's tokenizer, which fits texts into the window.
+
+IDF belongs to the corpus, so that one new document moves everybody's scores; but what was counted of an unchanged document
+stands, and so does its text while its terms and headings are the same ones. :func:`bring_up_to_date` takes both over
+from an earlier synthesis and gives what :func:`synthesise` gives of all documents.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Final
 
 from prime_pipeline.metadata.heading_tree import HeadingTree, distinctive_headings, heading_tree
@@ -16,6 +21,8 @@ from prime_pipeline.metadata.options import MetadataOptions
 from prime_pipeline.metadata.terms import TermStatistics, word_reader
 from prime_pipeline.models.tokenizer import Tokenizer
 from prime_pipeline.records import Document, DocumentMetadata
+from prime_pipeline.storage.fingerprint import fingerprint, text_fingerprint
+from prime_pipeline.storage.metadata_file import DocumentCounts
 
 SYNTHESIS_VERSION: Final = "1"
 """Raise it when the same documents and options would give other metadata."""
@@ -34,16 +41,35 @@ class SynthesisResult:
         document_frequencies: In how many documents each word occurs, stop words included, for the IDF of query
             words. Words are cut as the reading of the options does, see
             :func:`prime_pipeline.metadata.terms.word_reader`.
+        counts: What :func:`bring_up_to_date` counted of each document, in the order of ``metadata``; a word goes by its place
+            among all words of ``document_frequencies`` in alphabetical order.
+        n_read: Documents that had to be read.
     """
 
     metadata: tuple[DocumentMetadata, ...]
     n_documents: int
     document_frequencies: Mapping[str, int]
+    counts: tuple[DocumentCounts, ...] = ()
 
     @property
     def vocabulary_size(self) -> int:
         """Distinct words of the corpus, stop words included."""
         return len(self.document_frequencies)
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierSynthesis:
+    """What an earlier synthesis left.
+
+    Attributes:
+        terms: All words of its corpus in alphabetical order.
+        metadata: Of its documents.
+        counts: What was counted of them; of those that are missing here nothing is taken over.
+    """
+
+    terms: Sequence[str]
+    metadata: Iterable[DocumentMetadata]
+    counts: Iterable[DocumentCounts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +82,25 @@ class _Draft:
     is_structured: bool
     tree: HeadingTree
     opening: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What is taken over of a document that was counted before."""
+
+    tree: HeadingTree
+    text: str
+    text_key: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Described:
+    """What the corpus says about a document."""
+
+    doc_id: str
+    tree: HeadingTree
+    terms: tuple[tuple[str, float], ...]
+    distinctive: tuple[str, ...]
 
 
 def synthesise(
@@ -82,39 +127,139 @@ def synthesise(
         tokenizer: Of the encoder that will read the texts; each text is cut to its window.
     """
     statistics = TermStatistics()
-    drafts = [_draft(document, options, statistics) for document in documents]
-    terms = statistics.best_terms(options)
-    headings = distinctive_headings([draft.tree for draft in drafts], options.heading_share)
-    texts = [
-        _compose(draft, [term for term, _ in best], distinctive, options, tokenizer)
-        for draft, best, distinctive in zip(drafts, terms, headings, strict=True)
-    ]
-    fitted = [text for at in range(0, len(texts), _BATCH) for text in tokenizer.fit(texts[at : at + _BATCH])]
-    metadata = (
-        DocumentMetadata(draft.doc_id, best, draft.tree, text if text.strip() else _name(draft))
-        for draft, best, text in zip(drafts, terms, fitted, strict=True)
-    )
+    drafts = [_counted(document, options, statistics) for document in documents]
+    described = _described({draft.doc_id: draft.tree for draft in drafts}, statistics, options)
     return SynthesisResult(
-        metadata=tuple(sorted(metadata, key=lambda m: m.doc_id)),
+        metadata=_metadata(described, _texts(drafts, described, options, tokenizer)),
         n_documents=statistics.n_documents,
         document_frequencies=statistics.document_frequencies(),
     )
 
 
-def _draft(document: Document, options: MetadataOptions, statistics: TermStatistics) -> _Draft:
+def bring_up_to_date(
+    versions: Sequence[tuple[str, str]],
+    load: Callable[[str, str], Document],
+    options: MetadataOptions,
+    tokenizer: Tokenizer,
+    encoder: str,
+    earlier: EarlierSynthesis | None = None,
+) -> SynthesisResult:
+    """What :func:`synthesise` makes of documents, reading only those that an earlier synthesis did not have.
+
+    Read are new and changed documents, and those whose terms or distinctive headings are others now that the IDF has
+    moved. The result, ``counts`` included, does not depend on what was taken over.
+
+    Args:
+        versions: (document id, content version).
+        load: Gives the document of an id and version.
+        options: See there.
+        tokenizer: Of the encoder that will read the texts.
+        encoder: Tells that encoder from others.
+        earlier: Where to take over from; made by whatever options, encoder and version of this program.
+    """
+    statistics = TermStatistics()
+    how_counted = fingerprint([SYNTHESIS_VERSION, unicodedata.unidata_version, options.reading])
+    counts_keys = {doc_id: text_fingerprint(how_counted, version) for doc_id, version in versions}
+    kept = _taken_over(earlier, counts_keys, statistics) if earlier else {}
+    drafts = {
+        doc_id: _counted(load(doc_id, version), options, statistics)
+        for doc_id, version in versions
+        if doc_id not in kept
+    }
+    trees = {doc_id: of_one.tree for doc_id, of_one in (kept | drafts).items()}
+    described = _described(trees, statistics, options)
+    how_composed = fingerprint([asdict(options), encoder])
+    text_keys = {d.doc_id: _text_key(counts_keys[d.doc_id], how_composed, d) for d in described}
+    outdated = [d for d in described if d.doc_id in drafts or kept[d.doc_id].text_key != text_keys[d.doc_id]]
+    wanted = dict(versions)
+    ready = [drafts.get(d.doc_id) or _draft(load(d.doc_id, wanted[d.doc_id]), options) for d in outdated]
+    texts = {doc_id: of_one.text for doc_id, of_one in kept.items()}
+    texts.update(_texts(ready, outdated, options, tokenizer))
+    _, entries = statistics.counted()
+    counts = (
+        DocumentCounts(d.doc_id, counts_keys[d.doc_id], text_keys[d.doc_id], n_words, of_one)
+        for d, n_words, of_one in zip(described, statistics.lengths, entries, strict=True)
+    )
+    return SynthesisResult(
+        metadata=_metadata(described, texts),
+        n_documents=statistics.n_documents,
+        document_frequencies=statistics.document_frequencies(),
+        counts=tuple(sorted(counts, key=lambda c: c.doc_id)),
+    )
+
+
+def _taken_over(
+    earlier: EarlierSynthesis, counts_keys: Mapping[str, str], statistics: TermStatistics
+) -> dict[str, _Kept]:
+    """The documents that were counted before in the version and the way that are asked for, in the order of ``statistics``."""
+    metadata = {m.doc_id: m for m in earlier.metadata}
+    counts = [c for c in earlier.counts if counts_keys.get(c.doc_id) == c.counts_key and c.doc_id in metadata]
+    statistics.take_over(earlier.terms, [c.entries for c in counts], [c.n_words for c in counts])
+    return {c.doc_id: _Kept(metadata[c.doc_id].headings, metadata[c.doc_id].text, c.text_key) for c in counts}
+
+
+def _counted(document: Document, options: MetadataOptions, statistics: TermStatistics) -> _Draft:
     """Count the document and keep what its metadata text may need."""
     words = word_reader(options.reading)
-    tree = heading_tree(document)
-    statistics.add(words(document.text), words("\n".join([document.own_title, *(text for _, text in tree)])))
+    draft = _draft(document, options)
+    headings = "\n".join([document.own_title, *(text for _, text in draft.tree)])
+    statistics.add(words(document.text), words(headings))
+    return draft
+
+
+def _draft(document: Document, options: MetadataOptions) -> _Draft:
     is_structured = options.reading != "full_text" and any(s.kind == "section" for s in document.sections)
     return _Draft(
         doc_id=document.doc_id,
         title=document.title,
         own_title=document.own_title,
         is_structured=is_structured,
-        tree=tree,
+        tree=heading_tree(document),
         opening="" if options.reading == "paper_literal" else _opening(document, is_structured, options),
     )
+
+
+def _described(
+    trees: Mapping[str, HeadingTree], statistics: TermStatistics, options: MetadataOptions
+) -> list[_Described]:
+    """The documents in the order in which they were counted, which is that of the trees."""
+    terms = statistics.best_terms(options)
+    headings = distinctive_headings(list(trees.values()), options.heading_share)
+    return [
+        _Described(doc_id, tree, best, distinctive)
+        for (doc_id, tree), best, distinctive in zip(trees.items(), terms, headings, strict=True)
+    ]
+
+
+def _text_key(counts_key: str, how_composed: str, described: _Described) -> str:
+    """Hash of all that a metadata text is composed of: where it is the same, the text is."""
+    terms = [term for term, _ in described.terms]
+    return text_fingerprint(counts_key, how_composed, str(len(terms)), *terms, *described.distinctive)
+
+
+def _texts(
+    drafts: Iterable[_Draft],
+    described: Sequence[_Described],
+    options: MetadataOptions,
+    tokenizer: Tokenizer,
+) -> dict[str, str]:
+    """The metadata texts of drafts by document id, fitted into the window."""
+    pairs = list(zip(drafts, described, strict=True))
+    texts = [
+        _compose(draft, [term for term, _ in d.terms], d.distinctive, options, tokenizer)
+        for draft, d in pairs
+    ]
+    fitted = [text for at in range(0, len(texts), _BATCH) for text in tokenizer.fit(texts[at : at + _BATCH])]
+    return {
+        draft.doc_id: text if text.strip() else _name(draft)
+        for (draft, _), text in zip(pairs, fitted, strict=True)
+    }
+
+
+def _metadata(described: Iterable[_Described], texts: Mapping[str, str]) -> tuple[DocumentMetadata, ...]:
+    """One record per document, in order of id."""
+    found = (DocumentMetadata(d.doc_id, d.terms, d.tree, texts[d.doc_id]) for d in described)
+    return tuple(sorted(found, key=lambda m: m.doc_id))
 
 
 def _opening(document: Document, is_structured: bool, options: MetadataOptions) -> str:

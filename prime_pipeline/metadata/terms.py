@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final
 
 import numpy as np
@@ -17,6 +17,12 @@ from numpy.typing import NDArray
 from prime_pipeline.metadata.options import MetadataOptions, Reading
 from prime_pipeline.text.stop_words import STOP_WORDS
 from prime_pipeline.text.words import literal_words, term_words
+
+ENTRY: Final = np.dtype(
+    [("word", "<u4"), ("count", "<u4"), ("first_position", "<u4"), ("in_heading", np.bool_)]
+)
+"""What is counted of one distinct word of one document: its number in a list of words, how often it occurs, where first, and
+whether a heading has it. 13 bytes, the same on every machine."""
 
 _CONTRACTION: Final = re.compile(r".*'(?:s|t|d|m|re|ve|ll)")
 
@@ -32,7 +38,11 @@ def is_candidate(word: str) -> bool:
     Stop words, contractions and possessives (``don't``, ``model's``), words without a letter, and words with fewer
     than three letters and digits cannot.
     """
-    if word in STOP_WORDS or _CONTRACTION.fullmatch(word):
+    if word in STOP_WORDS:
+        return False
+    if word.isalpha():  # nearly all words; the rest takes ten times as long
+        return len(word) > 2
+    if _CONTRACTION.fullmatch(word):
         return False
     return sum(map(str.isalnum, word)) > 2 and any(map(str.isalpha, word))
 
@@ -87,6 +97,51 @@ class TermStatistics:
         self._in_heading.extend(np.isin(distinct, in_heading).tobytes())
         self._entry_ends.append(len(self._words))
         self._lengths.append(len(ids))
+
+    def take_over(self, words: Sequence[str], entries: Iterable[bytes], lengths: Iterable[int]) -> None:
+        """Add documents as :meth:`counted` gave them, without their texts.
+
+        Args:
+            words: What the numbers of words in ``entries`` refer to.
+            entries: :data:`ENTRY` records of each document, in order of first position.
+            lengths: Words of each document, as many as there are ``entries``.
+        """
+        by_document = list(entries)
+        table = np.frombuffer(b"".join(by_document), ENTRY)
+        used = np.flatnonzero(np.bincount(table["word"], minlength=len(words)))
+        ids = np.zeros(len(words), np.uint32)  # words that none of these documents has get no id
+        ids[used] = [self._vocabulary[words[number]] for number in used.tolist()]
+        n_before = len(self._words)
+        self._words.frombytes(ids[table["word"]].tobytes())
+        self._counts.frombytes(table["count"].tobytes())
+        self._first_positions.frombytes(table["first_position"].tobytes())
+        self._in_heading.extend(table["in_heading"].tobytes())
+        sizes = [len(of_one) // ENTRY.itemsize for of_one in by_document]
+        self._entry_ends.extend((n_before + np.cumsum(sizes, dtype=np.int64)).tolist())
+        self._lengths.extend(lengths)
+
+    def counted(self) -> tuple[list[str], list[bytes]]:
+        """All words in alphabetical order, and of each document its :data:`ENTRY` records, whose words are places there.
+
+        They depend on the document and on the set of all words only, not on the order in which documents were added.
+        """
+        vocabulary = list(self._vocabulary)
+        order = sorted(range(len(vocabulary)), key=vocabulary.__getitem__)
+        places = np.empty(len(vocabulary), np.uint32)
+        places[order] = np.arange(len(vocabulary), dtype=np.uint32)
+        table = np.empty(len(self._words), ENTRY)
+        table["word"] = places[np.asarray(self._words)]
+        table["count"] = self._counts
+        table["first_position"] = self._first_positions
+        table["in_heading"] = np.frombuffer(self._in_heading, np.bool_)
+        ends = self._entry_ends.tolist()
+        entries = [table[start:end].tobytes() for start, end in zip([0, *ends], ends, strict=False)]
+        return [vocabulary[at] for at in order], entries
+
+    @property
+    def lengths(self) -> list[int]:
+        """Words of each document, repeated ones each time."""
+        return self._lengths.tolist()
 
     def _slots_for_vocabulary(self) -> NDArray[np.int64]:
         """The scratch space, at least one slot per word; what it holds is left over from earlier documents."""

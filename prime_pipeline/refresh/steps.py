@@ -7,13 +7,14 @@ goes well, and a crash or another run between two steps is healed by whichever s
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any
 
-from prime_pipeline.errors import DocumentChanged, SchemaMismatch, StoreCorrupt
+from prime_pipeline.errors import DocumentChanged, IndexCorrupt, SchemaMismatch, StoreCorrupt
 from prime_pipeline.indexes.builds import (
     LEXICAL_FILE,
     METADATA_FILE,
@@ -26,7 +27,7 @@ from prime_pipeline.indexes.embedding import embed_texts
 from prime_pipeline.indexes.lexical import LexicalBuild, build_lexical_index
 from prime_pipeline.indexes.vectors import build_vector_index
 from prime_pipeline.metadata.options import MetadataOptions
-from prime_pipeline.metadata.synthesis import SYNTHESIS_VERSION, synthesise
+from prime_pipeline.metadata.synthesis import SYNTHESIS_VERSION, EarlierSynthesis, bring_up_to_date
 from prime_pipeline.models.embedder import Embedder
 from prime_pipeline.progress import Progress, silent
 from prime_pipeline.records import Document, DocumentMetadata
@@ -92,17 +93,22 @@ class BuildSteps:
         target = self.builds.staging(self.plan) / METADATA_FILE
         if target.is_file():
             return self._unchanged(started)
-        documents = self.plan.corpus.documents
-        result = synthesise(
-            (document.restructured for document in self._counted(self.store.load_all(documents))),
+        served = self.builds.intact_path
+        earlier = _earlier_synthesis(served / METADATA_FILE) if served else None
+        result = bring_up_to_date(
+            self.plan.corpus.documents,
+            self._counted_load(),
             self.metadata_options,
             self.embedder.tokenizer,
+            self.plan.embedder_fingerprint,
+            earlier,
         )
-        write_metadata(target, result.metadata, result.document_frequencies)
+        self.progress("metadata", result.n_documents, result.n_documents)
+        write_metadata(target, result.metadata, result.document_frequencies, result.counts)
         counts = {
             "documents": result.n_documents,
             "vocabulary": result.vocabulary_size,
-            "changed_texts": self._n_texts_changed(result.metadata),
+            "changed_texts": _n_texts_changed(earlier, result.metadata),
         }
         return self._made(started, counts, notes, _metadata_samples(result.metadata))
 
@@ -174,10 +180,15 @@ class BuildSteps:
         )
         return outcome, publication
 
-    def _counted(self, documents: Iterable[Document]) -> Iterator[Document]:
-        for position, document in enumerate(documents, start=1):
-            self.progress("metadata", position, len(self.plan.corpus.documents))
-            yield document
+    def _counted_load(self) -> Callable[[str, str], Document]:
+        """Gives documents as they are to be described, and tells how many it gave."""
+        numbers = count(start=1)
+
+        def load(doc_id: str, version: str) -> Document:
+            self.progress("metadata", next(numbers), len(self.plan.corpus.documents))
+            return self._load(doc_id, version).restructured
+
+        return load
 
     def _load(self, doc_id: str, version: str) -> Document:
         """One document. Where it is damaged all others are checked too, so that the next refresh heals all of them."""
@@ -186,12 +197,6 @@ class BuildSteps:
         except (DocumentChanged, StoreCorrupt, SchemaMismatch):
             self.store.forget_damaged(self.plan.corpus.documents)
             raise
-
-    def _n_texts_changed(self, metadata: Sequence[DocumentMetadata]) -> int:
-        """Documents whose metadata text is new or another than in the served build."""
-        served = self.builds.intact_path
-        before = {item.doc_id: item.text for item in _read_metadata(served / METADATA_FILE)} if served else {}
-        return sum(1 for item in metadata if before.get(item.doc_id) != item.text)
 
     def _unchanged(self, started: float) -> StepOutcome:
         return StepOutcome(self.plan.build_id, changed=False, seconds=time.monotonic() - started)
@@ -215,6 +220,21 @@ def metadata_fingerprint(options: MetadataOptions) -> str:
 def _read_metadata(path: Path) -> list[DocumentMetadata]:
     with closing(MetadataFile(path)) as file:
         return list(file.documents())
+
+
+def _earlier_synthesis(path: Path) -> EarlierSynthesis | None:
+    """What a build holds to start from; nothing where another version of this program wrote it."""
+    try:
+        with closing(MetadataFile(path)) as file:
+            return EarlierSynthesis(file.terms(), list(file.documents()), file.counts())
+    except IndexCorrupt:
+        return None
+
+
+def _n_texts_changed(earlier: EarlierSynthesis | None, metadata: Iterable[DocumentMetadata]) -> int:
+    """Documents whose metadata text is new or another than in the served build."""
+    before = {item.doc_id: item.text for item in earlier.metadata} if earlier else {}
+    return sum(1 for item in metadata if before.get(item.doc_id) != item.text)
 
 
 def _lexical_counts(build: LexicalBuild) -> dict[str, int]:

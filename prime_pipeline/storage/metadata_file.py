@@ -1,11 +1,16 @@
-"""Synthesised metadata as one read-only SQLite file: a row per document, and the document frequency of every term."""
+"""Synthesised metadata as one read-only SQLite file: a row per document, and the document frequency of every term.
+
+Beside what a retriever needs it holds what was counted of each document, so that the next build need not read documents that
+have not changed.
+"""
 
 from __future__ import annotations
 
 import json
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +23,48 @@ _SCHEMA = """
 CREATE TABLE corpus (n_documents INTEGER NOT NULL);
 CREATE TABLE documents (doc_id TEXT PRIMARY KEY, terms TEXT NOT NULL, headings TEXT NOT NULL, text TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE terms (term TEXT PRIMARY KEY, document_frequency INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE counts (doc_id TEXT NOT NULL, counts_key TEXT NOT NULL, text_key TEXT NOT NULL, n_words INTEGER NOT NULL, entries BLOB NOT NULL);
 """
 
 
+@dataclass(frozen=True, slots=True)
+class DocumentCounts:
+    """What was counted of one document.
+
+    Attributes:
+        doc_id: The document.
+        counts_key: Hash of all that the counts depend on: the document's version, and how words are cut.
+        text_key: Hash of all that its metadata text was composed of.
+        n_words: All its words, repeated ones each time.
+        entries: A record per distinct word, see :data:`prime_pipeline.metadata.terms.ENTRY`; a word goes by its
+            place among all terms of the file in order.
+    """
+
+    doc_id: str
+    counts_key: str
+    text_key: str
+    n_words: int
+    entries: bytes
+
+
 def write_metadata(
-    path: Path, metadata: Iterable[DocumentMetadata], document_frequencies: Mapping[str, int]
+    path: Path,
+    metadata: Iterable[DocumentMetadata],
+    document_frequencies: Mapping[str, int],
+    counts: Sequence[DocumentCounts] = (),
 ) -> None:
     """Write the file atomically. Documents and terms are stored in order of id, so equal input gives equal bytes.
+
+    Args:
+        path: The file.
+        metadata: Of every document.
+        document_frequencies: By term.
+        counts: What was counted of each document; may be left out.
 
     Raises:
         StoreUnavailable: The disk is full, or the folder cannot be written.
     """
+    counted = [(c.doc_id, c.counts_key, c.text_key, c.n_words, c.entries) for c in counts]
     rows = [(m.doc_id, json.dumps(m.terms), json.dumps(m.headings), m.text) for m in metadata]
     with errors_as(path, StoreUnavailable), atomic_path(path) as temporary:
         connection = sqlite3.connect(temporary, isolation_level=None)
@@ -37,6 +73,7 @@ def write_metadata(
             connection.execute("INSERT INTO corpus VALUES (?)", (len(rows),))
             connection.executemany("INSERT INTO documents VALUES (?, ?, ?, ?)", sorted(rows))
             connection.executemany("INSERT INTO terms VALUES (?, ?)", sorted(document_frequencies.items()))
+            connection.executemany("INSERT INTO counts VALUES (?, ?, ?, ?, ?)", sorted(counted))
             connection.execute("COMMIT")
         finally:
             connection.close()
@@ -72,6 +109,14 @@ class MetadataFile:
     def doc_ids(self) -> list[str]:
         """Ids of all documents, in order."""
         return [row[0] for row in self._rows("SELECT doc_id FROM documents ORDER BY doc_id")]
+
+    def terms(self) -> list[str]:
+        """All terms, in order."""
+        return [row[0] for row in self._rows("SELECT term FROM terms ORDER BY term")]
+
+    def counts(self) -> list[DocumentCounts]:
+        """What was counted of each document, in order of id; empty where that was left out."""
+        return [DocumentCounts(*row) for row in self._rows("SELECT * FROM counts")]
 
     def document_frequencies(self, terms: Iterable[str]) -> dict[str, int]:
         """In how many documents each term occurs; 0 for unknown ones."""
