@@ -88,6 +88,7 @@ class Workspace:
         self.settings = settings
         self.progress = progress
         self._embedder = embedder
+        self._builds: dict[str, Builds] = {}
 
     @property
     def home(self) -> Home:
@@ -386,8 +387,8 @@ class Workspace:
         return self.embedder.tokenizer.count([text])[0]
 
     def builds(self, variant: str) -> Builds:
-        """Builds of a variant."""
-        return Builds(self.home.indexes(variant))
+        """Builds of a variant; files that were verified are known to be whole while the workspace lives."""
+        return self._builds.setdefault(variant, Builds(self.home.indexes(variant)))
 
     def plan(self, variant: str) -> BuildPlan:
         """The build that the sealed corpus and the settings ask for."""

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import time
 from pathlib import Path
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prime_pipeline.storage.fingerprint import file_fingerprint, fingerprint, text_fingerprint
+from prime_pipeline.storage.fingerprint import (
+    FileFingerprints,
+    file_fingerprint,
+    fingerprint,
+    text_fingerprint,
+)
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
@@ -39,3 +46,36 @@ def test_a_file_is_known_by_its_bytes(tmp_path: Path) -> None:
     assert file_fingerprint(tmp_path / "a") == file_fingerprint(tmp_path / "b")
     (tmp_path / "b").write_bytes(b"onf")
     assert file_fingerprint(tmp_path / "a") != file_fingerprint(tmp_path / "b")
+
+
+def written(path: Path, data: bytes, seconds_ago: float) -> None:
+    """Write a file as if so long ago; the time of change cannot be set, and is that of now."""
+    path.write_bytes(data)
+    then_ns = time.time_ns() - int(seconds_ago * 1e9)
+    os.utime(path, ns=(then_ns, then_ns))
+
+
+def test_a_file_that_changes_is_read_again(tmp_path: Path) -> None:
+    files, path = FileFingerprints(), tmp_path / "a"
+    for data in (b"one", b"two", b"three"):
+        path.write_bytes(data)
+        assert files.of(path) == file_fingerprint(path)
+
+
+def test_a_file_with_its_old_time_stamp_is_read_again(tmp_path: Path) -> None:
+    files, path = FileFingerprints(), tmp_path / "a"
+    for data in (b"one", b"two"):
+        written(path, data, seconds_ago=60)
+        assert files.of(path) == file_fingerprint(path)
+
+
+def test_a_file_that_stays_as_it_is_is_read_once() -> None:
+    read: list[Path] = []
+
+    def reading(path: Path) -> str:
+        read.append(path)
+        return file_fingerprint(path)
+
+    files, module = FileFingerprints(reading), Path(os.__file__)  # was written long before this test
+    assert files.of(module) == files.of(module) == file_fingerprint(module)
+    assert read == [module]

@@ -13,7 +13,7 @@ from prime_pipeline.defs.index_assets import published_index_key
 from prime_pipeline.defs.report_assets import report
 from prime_pipeline.defs.restructuring_assets import restructuring
 from prime_pipeline.errors import PrimeError
-from prime_pipeline.indexes.builds import LEXICAL_FILE, METADATA_FILE, VARIANTS, verify_build
+from prime_pipeline.indexes.builds import LEXICAL_FILE, METADATA_FILE, VARIANTS
 from prime_pipeline.indexes.lexical import LexicalIndex
 from prime_pipeline.indexes.vectors import VectorIndex, check_vectors
 from prime_pipeline.refresh.restructuring import current_standing, standing_of
@@ -122,11 +122,12 @@ def published_checks(variant: str) -> list[dg.AssetChecksDefinition]:
 
 
 def _index_check(workspace: Workspace, variant: str) -> dg.AssetCheckResult:
-    live = workspace.builds(variant).live_path
+    builds = workspace.builds(variant)
+    live = builds.live_path
     if live is None:
         return dg.AssetCheckResult(passed=False, description="nothing is published")
     try:
-        manifest = verify_build(live)
+        manifest = builds.verify(live.name)
         parts = _part_ids(live)
     except PrimeError as error:
         return dg.AssetCheckResult(passed=False, description=str(error))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -28,7 +28,7 @@ from prime_pipeline.errors import (
 from prime_pipeline.indexes.lexical import LEXICAL_VERSION, LexicalIndex, LexicalSource
 from prime_pipeline.indexes.vectors import VECTORS_VERSION, VectorIndex, VectorOptions, check_vectors
 from prime_pipeline.storage.atomic import sync_directory, write_text
-from prime_pipeline.storage.fingerprint import file_fingerprint, fingerprint
+from prime_pipeline.storage.fingerprint import FileFingerprints, file_fingerprint, fingerprint
 from prime_pipeline.storage.metadata_file import MetadataFile
 from prime_pipeline.storage.seal import SealedCorpus
 
@@ -156,6 +156,7 @@ class Builds:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._fingerprints = FileFingerprints()
 
     def staging(self, plan: BuildPlan) -> Path:
         """Where the parts of a build are made; the published folder itself if the build is already there."""
@@ -195,10 +196,18 @@ class Builds:
     def intact_path(self) -> Path | None:
         """Folder of the served build if every file is the one that was published: what a new build may start from.
 
-        Reads all of it. Damage that no reader notices would go into the new build otherwise, and get a good hash there.
+        Reads all of it, see :meth:`verify`. Damage that no reader notices would go into the new build otherwise, and get a good hash there.
         """
         live = self.live_id
         return self.path(live) if live and self._is_whole(live) else None
+
+    def verify(self, build_id: str) -> Manifest:
+        """The manifest of a published build, after every file was compared with its hash; see :func:`verify_build`.
+
+        A file that this object has read and that was not touched since is not read again: the steps of a refresh ask
+        several times.
+        """
+        return verify_build(self.path(build_id), self._fingerprints.of)
 
     def history(self) -> list[dict[str, str]]:
         """Builds that were published and can be returned to, oldest first, as {build, published_at}."""
@@ -252,7 +261,7 @@ class Builds:
         if len(history) < 2:
             raise NoEarlierBuild(self._folder)
         taken_back, live = history[-1]["build"], history[-2]["build"]
-        verify_build(self.path(live))
+        self.verify(live)
         self._write_current(history[:-1], [*current["withdrawn"], taken_back])
         return taken_back, live
 
@@ -280,7 +289,7 @@ class Builds:
 
     def _is_whole(self, build_id: str) -> bool:
         try:
-            verify_build(self.path(build_id))
+            self.verify(build_id)
         except (IndexCorrupt, IndexNotFound, SchemaMismatch):
             return False
         return True
@@ -288,10 +297,10 @@ class Builds:
     def _move_into_place(self, plan: BuildPlan) -> None:
         staged, target = self.staging(plan), self.path(plan.build_id)
         if staged == target:
-            verify_build(target)  # an earlier build, back in service as it was published
+            self.verify(plan.build_id)  # an earlier build, back in service as it was published
             return
         try:
-            manifest = describe_build(staged, plan)
+            manifest = describe_build(staged, plan, self._fingerprints.of)
         except (IndexCorrupt, SchemaMismatch):
             shutil.rmtree(staged, ignore_errors=True)  # or every run to come would find the same parts
             raise
@@ -326,7 +335,9 @@ def _write_manifest(folder: Path, manifest: Manifest) -> None:
     write_text(folder / MANIFEST_FILE, text + "\n")
 
 
-def describe_build(folder: Path, plan: BuildPlan) -> Manifest:
+def describe_build(
+    folder: Path, plan: BuildPlan, fingerprint_of: Callable[[Path], str] = file_fingerprint
+) -> Manifest:
     """Check the parts of a build against its plan and one another, and describe them.
 
     Raises:
@@ -357,7 +368,7 @@ def describe_build(folder: Path, plan: BuildPlan) -> Manifest:
             mode=plan.mode,
             ids_fingerprint=fingerprint(vectors.doc_ids),
             files={
-                p.name: file_fingerprint(p) for p in sorted(folder.glob("[!.]*")) if p.name != MANIFEST_FILE
+                p.name: fingerprint_of(p) for p in sorted(folder.glob("[!.]*")) if p.name != MANIFEST_FILE
             },
         )
 
@@ -384,8 +395,12 @@ def read_manifest(folder: Path) -> Manifest:
         raise IndexCorrupt(folder, f"its manifest cannot be read: {error}") from error
 
 
-def verify_build(folder: Path) -> Manifest:
+def verify_build(folder: Path, fingerprint_of: Callable[[Path], str] = file_fingerprint) -> Manifest:
     """The manifest of a build, after every file that it names was compared with its hash.
+
+    Args:
+        folder: Of the build.
+        fingerprint_of: Gives a file's hash; by default it is read now.
 
     Raises:
         IndexNotFound, IndexCorrupt, SchemaMismatch: The manifest cannot be read, or a file is not the published one.
@@ -395,7 +410,7 @@ def verify_build(folder: Path) -> Manifest:
         path = folder / name
         if not path.is_file():
             raise IndexCorrupt(folder, f"{name} is missing")
-        if file_fingerprint(path) != expected:
+        if fingerprint_of(path) != expected:
             raise IndexCorrupt(folder, f"{name} is not the file that was published")
     return manifest
 

@@ -21,7 +21,6 @@ from prime_pipeline.indexes.builds import (
     BuildPlan,
     Builds,
     Publication,
-    verify_build,
 )
 from prime_pipeline.indexes.embedding import embed_texts
 from prime_pipeline.indexes.lexical import LexicalBuild, build_lexical_index
@@ -167,7 +166,7 @@ class BuildSteps:
         served = self.builds.live_path
         counts = {}
         if served is not None:
-            manifest = verify_build(served)
+            manifest = self.builds.verify(served.name)
             counts = {
                 "documents": manifest.n_documents,
                 "sections": manifest.n_sections,

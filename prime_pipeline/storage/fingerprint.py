@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+
+_SETTLED_NS: Final = 100_000_000
+"""A file that was written so shortly before it was read may be written again without another time of change."""
 
 
 def fingerprint(value: Any) -> str:
@@ -31,3 +36,30 @@ def file_fingerprint(path: Path) -> str:
     """BLAKE2b-256 (hex) of a file's bytes: detects damage, at about twice the speed of SHA-256."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=32)).hexdigest()
+
+
+class FileFingerprints:
+    """Fingerprints of files, computed once while a file stays as it is.
+
+    A file counts as unchanged while inode, size and times of change and modification are: for one process that reads gigabytes
+    several times within a minute. Who has to notice damage of any age starts with a new object.
+
+    Args:
+        read: Gives the fingerprint of a file.
+    """
+
+    def __init__(self, read: Callable[[Path], str] = file_fingerprint) -> None:
+        self._read = read
+        self._known: dict[tuple[int, ...], str] = {}
+
+    def of(self, path: Path) -> str:
+        """The fingerprint of a file, wherever it was moved to meanwhile."""
+        status = path.stat()
+        mark = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+        if mark in self._known:
+            return self._known[mark]
+        started_ns = time.time_ns()
+        found = self._read(path)
+        if started_ns - max(status.st_mtime_ns, status.st_ctime_ns) > _SETTLED_NS:
+            self._known[mark] = found
+        return found
