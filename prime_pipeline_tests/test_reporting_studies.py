@@ -502,7 +502,7 @@ def test_a_sample_is_told_by_every_study_that_reads_texts(open_papers: OpenPaper
     workspace = open_papers(mode="full")
     publish(workspace)
     notes = {name: study.findings.content.notes for name, study in all_made(workspace).items()}
-    drawn_note = "1 of 2 documents, drawn by hashes of their ids."
+    drawn_note = "1 of the documents, drawn by hashes of their ids."
     for name, label in (
         ("corpus_profile", "Corpus profile"),
         ("text_density", "Text density"),
@@ -542,6 +542,21 @@ def test_a_document_that_is_not_drawn_makes_no_text_be_read_again(
     workspace = open_papers(mode="full")
     publish(workspace)
     assert not changed(workspace) & {"corpus_profile", "text_density"}
+
+
+def test_one_more_document_that_is_not_drawn_makes_no_study_again(
+    open_papers: OpenPapers, papers: Path, monkeypatch: pytest.MonkeyPatch, one_document: str
+) -> None:
+    publish(open_papers())
+    all_made(open_papers())
+    more = json.loads(papers.read_text())
+    (kept,) = drawn([*PAPERS, "gamma"], 1)
+    assert kept == one_document
+    more["gamma"] = {**more["beta"], "title": "Gamma", "qas": []}
+    write_papers(papers, more)
+    workspace = open_papers()
+    publish(workspace)
+    assert not changed(workspace) & {"corpus_profile", "text_density", "fidelity_audit"}
 
 
 def test_all_documents_are_no_sample(open_papers: OpenPapers) -> None:

@@ -260,6 +260,7 @@ def index_costs(workspace: Workspace) -> Study:
     sample = _sample(workspace, "offline")
     spent = _restructuring_spending(workspace) if "full" in variants else None
     found = evaluated(workspace)
+    builds = [_build_cost(workspace, variant, sample, found, spent) for variant in variants]
 
     def make() -> Findings:
         if not variants:
@@ -267,11 +268,10 @@ def index_costs(workspace: Workspace) -> Study:
         documents = list(loaded(workspace, "offline", sample.versions))
         tokenizer = workspace.embedder.tokenizer
         literal = synthesise(documents, MetadataOptions(reading="paper_literal"), tokenizer).metadata
-        builds = [_build_cost(workspace, variant, sample.ids, found, spent) for variant in variants]
         findings = cost_findings(
             documents,
             [item.text for item in literal],
-            builds,
+            [_with_sections_read(workspace, variant, b) for variant, b in zip(variants, builds, strict=True)],
             tokenizer,
             workspace.embedder.dimensions,
             is_whole=sample.is_whole,
@@ -280,7 +280,7 @@ def index_costs(workspace: Workspace) -> Study:
 
     determinants = {
         **sample.determinants,
-        "builds": [workspace.builds(variant).live_id for variant in variants],
+        "builds": [[build.restructurer, build.lexical_bytes, *build.texts] for build in builds],
         "evaluations": [report.fingerprint for report, _ in found],
         "embedder": workspace.embedder.fingerprint,
         "spent": None if spent is None else [asdict(spent[0]), spent[1]],
@@ -376,10 +376,11 @@ class _Sample:
 
     @property
     def determinants(self) -> dict[str, Any]:
-        return {"documents": [list(pair) for pair in self.versions], "n_documents": self.n_documents}
+        # Not how many documents there are: of a large corpus, one more or less changes nothing that is looked at.
+        return {"documents": [list(pair) for pair in self.versions], "is_whole": self.is_whole}
 
     def note(self, what: str) -> tuple[str, ...]:
-        return sampling_note(what, len(self.versions), self.n_documents)
+        return () if self.is_whole else sampling_note(what, len(self.versions))
 
 
 def _sample(workspace: Workspace, variant: str) -> _Sample:
@@ -448,32 +449,37 @@ def _documents_read(runs: SystemRuns) -> set[str]:
 def _build_cost(
     workspace: Workspace,
     variant: str,
-    doc_ids: frozenset[str],
+    sample: _Sample,
     of_evaluations: Sequence[tuple[EvaluationReport, SystemRuns]],
     spent: tuple[Spending, float | None] | None,
 ) -> BuildCost:
+    """What a build costs, without the texts of the sections that were read."""
     builds = workspace.builds(variant)
     folder = builds.path(builds.served_id)
+    doc_ids = sample.ids
     with closing(MetadataFile(folder / METADATA_FILE)) as metadata:
         texts = [item.text for item in metadata.documents() if item.doc_id in doc_ids]
     runs = next((found for report, found in of_evaluations if report.variant == variant), None)
-    best = runs.sections.get("default", {}) if runs else {}
-    read = {document_of(found) for ids in best.values() for found in ids[:N_RERANKED]}
+    is_full = variant == "full" and spent is not None
+    return BuildCost(
+        texts=texts,
+        lexical_bytes=(folder / LEXICAL_FILE).stat().st_size if sample.is_whole else 0,
+        section_runs=runs.sections.get("default", {}) if runs else {},
+        section_texts={},
+        llm_tokens=spent[0].prompt_tokens + spent[0].completion_tokens if is_full and spent else None,
+        money=spent[1] if is_full and spent else None,
+        restructurer=restructurer(workspace) if is_full else "",
+    )
+
+
+def _with_sections_read(workspace: Workspace, variant: str, build: BuildCost) -> BuildCost:
+    read = {document_of(found) for ids in build.section_runs.values() for found in ids[:N_RERANKED]}
     section_texts = {
         section_id(document.doc_id, section.ordinal): section.restructured_text
         for document in loaded(workspace, variant, versions(workspace, variant, read))
         for section in document.content_sections
     }
-    is_full = variant == "full" and spent is not None
-    return BuildCost(
-        texts=texts,
-        lexical_bytes=(folder / LEXICAL_FILE).stat().st_size,
-        section_runs=best,
-        section_texts=section_texts,
-        llm_tokens=spent[0].prompt_tokens + spent[0].completion_tokens if is_full and spent else None,
-        money=spent[1] if is_full and spent else None,
-        restructurer=restructurer(workspace) if is_full else "",
-    )
+    return replace(build, section_texts=section_texts)
 
 
 def _restructuring_spending(workspace: Workspace) -> tuple[Spending, float | None]:

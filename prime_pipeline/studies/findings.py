@@ -150,11 +150,9 @@ def _draw(doc_id: str) -> bytes:
     return hashlib.blake2b(doc_id.encode("utf-8", "surrogatepass"), digest_size=8).digest()
 
 
-def sampling_note(what: str, n_drawn: int, n_documents: int) -> tuple[str, ...]:
-    """A sentence for the report where not all documents were looked at."""
-    if n_drawn == n_documents:
-        return ()
-    return (f"{what}: {n_drawn:,} of {n_documents:,} documents, drawn by hashes of their ids.",)
+def sampling_note(what: str, n_drawn: int) -> tuple[str, ...]:
+    """A sentence for the report where not all documents were looked at; of how many, the report's head says."""
+    return (f"{what}: {n_drawn:,} of the documents, drawn by hashes of their ids.",)
 
 
 def few_clusters_note(what: str, n_clusters: int) -> tuple[str, ...]:
