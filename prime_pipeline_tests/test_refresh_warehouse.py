@@ -128,6 +128,15 @@ def test_whatever_it_shows_makes_another_snapshot(bench: Bench) -> None:
     assert not refresh(bench, REPORT).changed
 
 
+def test_a_changed_document_has_its_new_sections_beside_those_of_the_others(bench: Bench) -> None:
+    refresh(bench)
+    bench.publish(make_document("b", "Engines: An engine.", "Wings: Two of them.", title="B"))
+    assert refresh(bench).rows["sections"] == 4
+    found = rows(bench, "SELECT section_id, heading_path FROM sections ORDER BY section_id")
+    headings = {"a#1": "Bread, “dough”", "a#2": "Ovens", "b#1": "Engines", "b#2": "Wings"}
+    assert found == [(section, [heading]) for section, heading in headings.items()]
+
+
 def test_a_damaged_snapshot_is_replaced(bench: Bench) -> None:
     bench.home.warehouse.write_bytes(b"no database")
     assert refresh(bench).changed

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
 
-from prime_pipeline.storage.warehouse import Columns, publish_warehouse, warehouse_fingerprint
+from prime_pipeline.storage.warehouse import Columns, DocumentRows, publish_warehouse, warehouse_fingerprint
 
 COLUMNS: Columns = {"name": "VARCHAR", "n": "INTEGER", "path": "VARCHAR[]", "scores": "DOUBLE[]"}
 
@@ -87,3 +87,47 @@ def test_a_failure_leaves_the_old_snapshot(tmp_path: Path) -> None:
         publish(path, [row("new") | {"n": "no number"}], "two")
     assert warehouse_fingerprint(path) == "one"
     assert list(tmp_path.iterdir()) == [path]
+
+
+PAGES: Columns = {"doc_id": "VARCHAR", "page": "INTEGER", "text": "VARCHAR"}
+
+
+def publish_pages(path: Path, texts: Mapping[str, str]) -> tuple[list[str], int]:
+    """Publish a table of two rows per document; returns the documents whose rows were asked for, and the rows it has."""
+    asked: list[str] = []
+
+    def rows(doc_ids: Collection[str]) -> Iterable[Mapping[str, Any]]:
+        asked.extend(sorted(doc_ids))
+        return [{"doc_id": i, "page": page, "text": texts[i]} for i in doc_ids for page in (1, 2)]
+
+    counts = publish_warehouse(path, {"pages": (PAGES, DocumentRows(texts, rows)), "other": (PAGES, [])}, "f")
+    return asked, counts["pages"]
+
+
+def pages_of(path: Path) -> list[tuple[str, int, str]]:
+    with duckdb.connect() as connection:
+        connection.execute(f"ATTACH '{path}' AS snapshot (READ_ONLY)")
+        found = connection.execute("SELECT doc_id, page, text FROM snapshot.pages ORDER BY ALL").fetchall()
+        return [(doc_id, page, text) for doc_id, page, text in found]
+
+
+def test_rows_of_unchanged_documents_are_taken_over(tmp_path: Path) -> None:
+    path = tmp_path / "w.duckdb"
+    assert publish_pages(path, {"a": "one", "b": "two", "c": "three"}) == (["a", "b", "c"], 6)
+    assert publish_pages(path, {"a": "one", "b": "new", "d": "four"}) == (["b", "d"], 6)
+    assert pages_of(path) == [
+        (i, n, t) for i, t in (("a", "one"), ("b", "new"), ("d", "four")) for n in (1, 2)
+    ]
+    assert publish_pages(path, {"a": "one", "b": "new", "d": "four"}) == ([], 6)
+    assert len(pages_of(path)) == 6
+    assert publish_pages(path, {}) == ([], 0)
+    assert publish_pages(path, {"a": "one"}) == (["a"], 2)
+
+
+def test_nothing_is_taken_over_from_another_table_or_a_damaged_snapshot(tmp_path: Path) -> None:
+    path = tmp_path / "w.duckdb"
+    publish(path, [row("x")])
+    assert publish_pages(path, {"a": "one"}) == (["a"], 2)
+    path.write_bytes(path.read_bytes()[:12_288])
+    assert publish_pages(path, {"a": "one"}) == (["a"], 2)
+    assert pages_of(path) == [("a", 1, "one"), ("a", 2, "one")]

@@ -62,6 +62,12 @@ CREATE VIRTUAL TABLE sections_fts USING fts5 (text, content = '', tokenize = 'po
 """
 
 
+_STORED_SECTIONS = (
+    "SELECT doc_id, ordinal, title, heading_path, text, body_start, source_path, start_line, end_line, rewritten"
+    " FROM documents JOIN sections USING (document_row)"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class LexicalBuild:
     """What building the index came to.
@@ -110,7 +116,8 @@ def build_lexical_index(
         versions: (document id, content version), in order of id.
         load: Gives the document of an id and version.
         source: Which text of rewritten sections is indexed.
-        previous: A lexical index, if there is one. One that is damaged, or of another version or source, is not used.
+        previous: A lexical index, if there is one. It has to be the file that was written (a build knows its hash), since
+            damage is noticed only where it is in the way. One of another version or source is not used.
         progress: Told of every document written.
 
     Raises:
@@ -168,7 +175,7 @@ def _kept_versions(
     except IndexCorrupt:
         return None
     try:
-        if _origin(connection) != _expected_origin(source) or not _is_sound(connection):
+        if _origin(connection) != _expected_origin(source):
             return None
         before = dict(connection.execute("SELECT doc_id, version FROM documents"))
     except sqlite3.DatabaseError:
@@ -188,10 +195,6 @@ def _expected_origin(source: LexicalSource) -> _Origin:
 def _origin(connection: sqlite3.Connection) -> _Origin:
     found = connection.execute("SELECT * FROM origin").fetchone() or (0,)
     return (*found, "", "")[:3]
-
-
-def _is_sound(connection: sqlite3.Connection) -> bool:
-    return bool(connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",))
 
 
 def _remove_outdated(connection: sqlite3.Connection, kept: Mapping[str, str], source: LexicalSource) -> int:
@@ -349,6 +352,11 @@ class StoredSection:
     rewritten: str | None = None
 
 
+def _stored_section(row: tuple[Any, ...]) -> StoredSection:
+    doc_id, ordinal, title, heading_path, *rest = row
+    return StoredSection(doc_id, ordinal, title, tuple(json.loads(heading_path)), *rest)
+
+
 class LexicalIndex:
     """A finished lexical index, opened for reading. Safe for several threads.
 
@@ -425,21 +433,18 @@ class LexicalIndex:
 
     def stored_section(self, position: int) -> StoredSection:
         """The section at a position of :attr:`sections`."""
-        query = (
-            "SELECT doc_id, ordinal, title, heading_path, text, body_start, source_path, start_line, end_line,"
-            " rewritten FROM sections JOIN documents USING (document_row) WHERE section_row = ?"
-        )
-        (row,) = self._rows(query, int(self.sections.rows[position]))
-        doc_id, ordinal, title, heading_path, *rest = row
-        return StoredSection(doc_id, ordinal, title, tuple(json.loads(heading_path)), *rest)
+        (row,) = self._rows(f"{_STORED_SECTIONS} WHERE section_row = ?", int(self.sections.rows[position]))
+        return _stored_section(row)
 
     def stored_versions(self) -> dict[str, str]:
         """Content version by document id."""
         return dict(self._rows("SELECT doc_id, version FROM documents ORDER BY doc_id"))
 
-    def iterate_sections(self) -> Iterator[StoredSection]:
-        """All sections in order."""
-        return (self.stored_section(position) for position in range(len(self.sections.rows)))
+    def iterate_sections(self, doc_ids: Iterable[str] | None = None) -> Iterator[StoredSection]:
+        """All sections in order, or those of some documents; read one document at a time."""
+        wanted = self.doc_ids if doc_ids is None else doc_ids
+        of_one = f"{_STORED_SECTIONS} WHERE doc_id = ? ORDER BY ordinal"
+        return (_stored_section(row) for doc_id in wanted for row in self._rows(of_one, doc_id))
 
     def close(self) -> None:
         """Close the file."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -17,7 +17,7 @@ from prime_pipeline.storage.documents import CatalogueEntry
 from prime_pipeline.storage.fingerprint import fingerprint
 from prime_pipeline.storage.ledger import Ledger, LedgerRun
 from prime_pipeline.storage.metadata_file import MetadataFile
-from prime_pipeline.storage.warehouse import Columns, publish_warehouse, warehouse_fingerprint
+from prime_pipeline.storage.warehouse import Columns, DocumentRows, publish_warehouse, warehouse_fingerprint
 
 _TABLES_VERSION = 3
 
@@ -203,8 +203,13 @@ def _documents(catalogue: Mapping[str, CatalogueEntry]) -> Iterator[dict[str, An
         yield {name: getattr(entry, name) for name in DOCUMENTS}
 
 
-def _sections(lexical: LexicalIndex) -> Iterator[dict[str, Any]]:
-    for section in lexical.iterate_sections():
+def _sections(lexical: LexicalIndex) -> DocumentRows:
+    versions = {doc_id: f"{_TABLES_VERSION} {v}" for doc_id, v in lexical.stored_versions().items()}
+    return DocumentRows(versions, lambda doc_ids: _section_rows(lexical, doc_ids))
+
+
+def _section_rows(lexical: LexicalIndex, doc_ids: Collection[str]) -> Iterator[dict[str, Any]]:
+    for section in lexical.iterate_sections(sorted(doc_ids)):
         yield {
             "section_id": section_id(section.doc_id, section.ordinal),
             "doc_id": section.doc_id,
