@@ -59,10 +59,7 @@ def test_a_first_refresh_makes_and_serves_everything(bench: Bench) -> None:
     counts = outcomes["metadata"].counts
     assert (counts["documents"], counts["changed_texts"]) == (12, 12)
     assert counts["vocabulary"] > 24
-    counts = outcomes["vectors"].counts
-    n_tokens = sum(len(text.split()) for text in metadata_texts(bench).values())
-    expected = {"vectors": 12, "dimensions": 64, "encoded": 12, "from_cache": 0, "tokens": n_tokens}
-    assert counts == expected
+    assert outcomes["vectors"].counts == {"vectors": 12, "dimensions": 64, "encoded": 12, "from_cache": 0}
     counts = dict(outcomes["publish"].counts)
     assert counts.pop("index_bytes") > 1000
     assert counts == {"documents": 12, "sections": 12, "vectors": 12}

@@ -32,7 +32,7 @@ from prime_pipeline.storage.fingerprint import FileFingerprints, file_fingerprin
 from prime_pipeline.storage.metadata_file import MetadataFile
 from prime_pipeline.storage.seal import SealedCorpus
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 VARIANTS = ("offline", "full")
 """What is built: of raw sections, and of restructured ones."""
 METADATA_FILE = "metadata.sqlite"
@@ -108,7 +108,7 @@ class Manifest:
         restructuring: How sections were rewritten; empty in ``offline``.
         mode: The mode of the settings, or what ``auto`` came to.
         ids_fingerprint: Hash of the sorted document ids.
-        files: BLAKE2b-256 by file name.
+        files: SHA-256 by file name.
     """
 
     build_id: str

@@ -151,7 +151,6 @@ class BuildSteps:
             "dimensions": build.dimensions,
             "encoded": n_encoded,
             "from_cache": len(texts) - n_encoded,
-            "tokens": sum(self.embedder.tokenizer.count(texts)),
         }
         return self._made(started, counts)
 
