@@ -146,7 +146,7 @@ class RetrievalSettings(_Group):
         description="What the scorer reads of a rewritten section: raw, restructured, or both (the better score counts).",
     )
     max_word_share: float = Field(
-        default=1.0,
+        default=0.5,
         gt=0,
         le=1,
         description="Words of a query that a larger share of the rows holds are left out of BM25, where the others find "

@@ -41,7 +41,7 @@ class RetrievalOptions:
     windows_per_section: int = 4
     top_k: int = 5
     section_text: SectionText = "restructured"
-    max_word_share: float = 1.0
+    max_word_share: float = 0.5
 
     def paper_literal(self) -> RetrievalOptions:
         """These options with the paper's two arms."""
