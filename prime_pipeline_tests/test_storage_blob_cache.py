@@ -5,7 +5,9 @@ from __future__ import annotations
 import multiprocessing
 import random
 import sqlite3
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -69,6 +71,73 @@ def test_the_order_of_use_survives_reopening(tmp_path: Path) -> None:
     cache = BlobCache(tmp_path / "c.sqlite", size_limit_bytes=100)
     cache.store({"f": bytes(20)})
     assert set(cache.lookup("abcdef")) == {"a", "d", "e", "f"}
+    cache.close()
+
+
+def test_use_in_one_process_keeps_what_another_would_evict(tmp_path: Path) -> None:
+    reader, writer = (BlobCache(tmp_path / "c.sqlite", size_limit_bytes=100) for _ in range(2))
+    for key in "abcde":
+        writer.store({key: bytes(20)})
+    reader.lookup(["a"])
+    writer.store({"f": bytes(20)})
+    assert set(reader.lookup("abcdef")) == {"a", "d", "e", "f"}
+    reader.close()
+    writer.close()
+
+
+def bytes_stored_with_use_between(path: Path) -> Iterator[tuple[int, bool]]:
+    """Store a byte at a time and use one entry after each: bytes stored so far, and whether the use was written."""
+    cache = BlobCache(path, size_limit_bytes=320)  # a sixteenth of it is 20
+    cache.store({"used": b"x"})
+    with closing(sqlite3.connect(path)) as observer:
+        for n_stored in range(1, 62):
+            cache.store({str(n_stored): b"x"})
+            before = observer.execute("PRAGMA data_version").fetchone()  # changes when others have written
+            cache.lookup(["used"])
+            yield n_stored, observer.execute("PRAGMA data_version").fetchone() != before
+    cache.close()
+
+
+def test_use_is_noted_again_only_after_a_sixteenth_of_the_limit(tmp_path: Path) -> None:
+    # Storing one byte is two ticks, one for the byte; so the twentieth tick is not passed before the eleventh byte.
+    noted_at = [n for n, is_noted in bytes_stored_with_use_between(tmp_path / "c.sqlite") if is_noted]
+    assert noted_at == [11, 22, 33, 44, 55]
+
+
+def test_what_is_there_is_used_without_writing(tmp_path: Path) -> None:
+    path = tmp_path / "c.sqlite"
+    cache = BlobCache(path, size_limit_bytes=10_000)
+    cache.store({str(i): bytes(100) for i in range(50)})
+    with closing(sqlite3.connect(path)) as observer:
+        before = observer.execute("PRAGMA data_version").fetchone()
+        for _ in range(3):
+            cache.lookup(map(str, range(50)))
+        assert observer.execute("PRAGMA data_version").fetchone() == before
+    cache.close()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_goes_was_used_before_what_stays_but_for_a_sixteenth_of_the_limit(
+    tmp_path: Path, seed: int
+) -> None:
+    chance, limit, n_stored = random.Random(seed), 1_600, 0
+    cache = BlobCache(tmp_path / "c.sqlite", size_limit_bytes=limit)
+    last_use: dict[str, int] = {}
+    for i in range(250):
+        value = bytes(chance.randrange(1, 30))
+        cache.store({str(i): value})
+        n_stored += len(value) + 2
+        last_use[str(i)] = n_stored
+        with closing(sqlite3.connect(tmp_path / "c.sqlite")) as connection:
+            kept = {key for (key,) in connection.execute("SELECT key FROM blobs")}
+        gone = last_use.keys() - kept
+        if gone:
+            newest_gone = max(last_use.pop(key) for key in gone)
+            assert newest_gone <= min(last_use.values()) + limit / 16 + 30
+        for key in chance.sample(sorted(last_use), min(3, len(last_use))):
+            assert set(cache.lookup([key])) == {key}
+            last_use[key] = n_stored
+    assert 0 < len(last_use) < 200
     cache.close()
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Protocol
 
@@ -25,7 +26,12 @@ INSERT OR IGNORE INTO state VALUES ('clock', 0), ('total_bytes', 0);
 _SCHEMA_LIMITED = _SCHEMA + "CREATE INDEX IF NOT EXISTS blobs_by_use ON blobs (used);"
 _KEYS_PER_QUERY = 500
 _KEPT_AFTER_EVICTION = 0.9
-_TOUCH_TIMEOUT_S = 0.02
+_NOTED_AGAIN_AFTER = 1 / 16
+"""The share of the limit that has to be stored before another use of an entry is noted.
+
+A reader of what is there writes nothing, then; and the order in which entries go is right but for this share.
+"""
+_NOTING_TIMEOUT_S = 0.02
 
 
 class Cache(Protocol):
@@ -62,7 +68,8 @@ class BlobCache:
     Args:
         path: The SQLite file.
         size_limit_bytes: When the values together exceed it, those unused for longest go (ties by key), until nine
-            tenths of the limit are left. None keeps everything.
+            tenths of the limit are left. None keeps everything. When an entry was used is known to within a sixteenth
+            of the limit, counted in bytes stored since.
 
     Raises:
         SchemaMismatch, StoreUnavailable: See :class:`~prime_pipeline.storage.sqlite.SharedDatabase`; methods may
@@ -104,7 +111,7 @@ class BlobCache:
     def total_bytes(self) -> int:
         """Size of all values together."""
         with self._database.reading() as connection:
-            return _total_bytes(connection)
+            return _state(connection, "total_bytes")
 
     def close(self) -> None:
         """Close the file."""
@@ -122,53 +129,51 @@ class BlobCache:
                 self._database = self._open()
 
     def _lookup(self, database: SharedDatabase, wanted: list[str]) -> dict[str, bytes]:
-        found: dict[str, bytes] = {}
+        found: list[tuple[str, int, bytes]] = []
         with database.reading() as connection:
             for start in range(0, len(wanted), _KEYS_PER_QUERY):
                 some = wanted[start : start + _KEYS_PER_QUERY]
-                marks = ",".join("?" * len(some))
-                found.update(
-                    connection.execute(f"SELECT key, value FROM blobs WHERE key IN ({marks})", some)  # noqa: S608
-                )
+                query = f"SELECT key, used, value FROM blobs WHERE key IN ({','.join('?' * len(some))})"  # noqa: S608
+                found += connection.execute(query, some)
             if self._limit is not None and found:
-                _touch(connection, found)
-        return found
+                long_ago = _state(connection, "clock") - self._limit * _NOTED_AGAIN_AFTER
+                _note_use(connection, [key for key, used, _ in found if used < long_ago])
+        return {key: value for key, _, value in found}
 
     def _store(self, database: SharedDatabase, values: Mapping[str, bytes]) -> None:
         with database.writing() as connection:
-            tick = _next_tick(connection)
+            tick = _advance(connection, "clock", 1 + sum(map(len, values.values())))
             n_added_bytes = 0
             for key, value in values.items():
-                insert = "INSERT OR IGNORE INTO blobs VALUES (?, ?, ?, ?)"
-                added = connection.execute(insert, (key, value, len(value), tick)).rowcount
+                insert = "INSERT OR IGNORE INTO blobs (key, size_bytes, used, value) VALUES (?, ?, ?, ?)"
+                added = connection.execute(insert, (key, len(value), tick, value)).rowcount
                 n_added_bytes += len(value) * added
-            _add_to_total(connection, n_added_bytes)
+            _advance(connection, "total_bytes", n_added_bytes)
             if self._limit is not None:
                 _evict(connection, self._limit)
 
 
-# Use is counted in ticks of a counter, not in seconds: a clock that is set back must not turn the order round.
-def _next_tick(connection: sqlite3.Connection) -> int:
-    tick = "UPDATE state SET value = value + 1 WHERE name = 'clock' RETURNING value"
-    return int(connection.execute(tick).fetchone()[0])
+# Use is counted in ticks of a counter, not in seconds: a clock that is set back must not turn the order round. It ticks
+# for every byte stored, and once for every transaction, so a difference tells how much was stored in between.
+def _advance(connection: sqlite3.Connection, name: str, by: int) -> int:
+    advance = "UPDATE state SET value = value + ? WHERE name = ? RETURNING value"
+    return int(connection.execute(advance, (by, name)).fetchone()[0])
 
 
-def _total_bytes(connection: sqlite3.Connection) -> int:
-    return int(connection.execute("SELECT value FROM state WHERE name = 'total_bytes'").fetchone()[0])
+def _state(connection: sqlite3.Connection, name: str) -> int:
+    return int(connection.execute("SELECT value FROM state WHERE name = ?", (name,)).fetchone()[0])
 
 
-def _add_to_total(connection: sqlite3.Connection, size_bytes: int) -> None:
-    connection.execute("UPDATE state SET value = value + ? WHERE name = 'total_bytes'", (size_bytes,))
-
-
-def _touch(connection: sqlite3.Connection, keys: Iterable[str]) -> None:
+def _note_use(connection: sqlite3.Connection, keys: Sequence[str]) -> None:
+    if not keys:
+        return
     # A reader must not wait for a long writer, nor fail where it may not write: if the file is busy or read-only,
     # the order of use is a little less exact.
-    connection.execute(f"PRAGMA busy_timeout={_TOUCH_TIMEOUT_S * 1000:.0f}")
+    connection.execute(f"PRAGMA busy_timeout={_NOTING_TIMEOUT_S * 1000:.0f}")
     try:
         with connection:
             connection.execute("BEGIN IMMEDIATE")
-            tick = _next_tick(connection)
+            tick = _advance(connection, "clock", 1)
             connection.executemany("UPDATE blobs SET used = ? WHERE key = ?", [(tick, key) for key in keys])
     except sqlite3.OperationalError:
         pass
@@ -177,13 +182,15 @@ def _touch(connection: sqlite3.Connection, keys: Iterable[str]) -> None:
 
 
 def _evict(connection: sqlite3.Connection, limit_bytes: int) -> None:
-    before = total = _total_bytes(connection)
+    before = total = _state(connection, "total_bytes")
     if total <= limit_bytes:
         return
-    oldest_first = "SELECT key, size_bytes FROM blobs ORDER BY used, key"
-    for key, size_bytes in connection.execute(oldest_first).fetchall():
-        if total <= limit_bytes * _KEPT_AFTER_EVICTION:
-            break
-        connection.execute("DELETE FROM blobs WHERE key = ?", (key,))
-        total -= size_bytes
-    _add_to_total(connection, total - before)
+    gone: list[tuple[str]] = []
+    with closing(connection.execute("SELECT key, size_bytes FROM blobs ORDER BY used, key")) as oldest_first:
+        for key, size_bytes in oldest_first:
+            if total <= limit_bytes * _KEPT_AFTER_EVICTION:
+                break
+            gone.append((key,))
+            total -= size_bytes
+    connection.executemany("DELETE FROM blobs WHERE key = ?", gone)
+    _advance(connection, "total_bytes", total - before)
