@@ -141,6 +141,29 @@ def test_what_goes_was_used_before_what_stays_but_for_a_sixteenth_of_the_limit(
     cache.close()
 
 
+FIRST_LAYOUT = """
+CREATE TABLE blobs (
+    key TEXT PRIMARY KEY, value BLOB NOT NULL, size_bytes INTEGER NOT NULL, used INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE state (name TEXT PRIMARY KEY, value INTEGER NOT NULL);
+INSERT INTO state VALUES ('clock', 3), ('total_bytes', 40);
+CREATE INDEX blobs_by_use ON blobs (used);
+INSERT INTO blobs VALUES ('a', zeroblob(20), 20, 3), ('b', zeroblob(20), 20, 2);
+PRAGMA user_version = 1;
+"""
+
+
+def test_a_file_in_the_first_layout_still_serves(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "c.sqlite")) as connection:
+        connection.executescript(FIRST_LAYOUT)
+    cache = BlobCache(tmp_path / "c.sqlite", size_limit_bytes=100)
+    assert cache.lookup("abc") == {"a": bytes(20), "b": bytes(20)}
+    cache.store({"c": bytes(30), "d": bytes(20)})  # 90 bytes
+    cache.store({"e": bytes(20)})  # 110: b was used first
+    assert set(cache.lookup("abcde")) == {"a", "c", "d", "e"}
+    cache.close()
+
+
 def test_more_than_the_limit_at_once_is_not_kept_whole(tmp_path: Path) -> None:
     cache = BlobCache(tmp_path / "c.sqlite", size_limit_bytes=10)
     cache.store({"large": bytes(100)})

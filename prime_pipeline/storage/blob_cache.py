@@ -16,10 +16,12 @@ from typing import Protocol
 from prime_pipeline.errors import StoreCorrupt
 from prime_pipeline.storage.sqlite import BUSY_TIMEOUT_S, SharedDatabase, remove_database
 
+# The keys have a B-tree of their own, and the value comes last in its row. In a table WITHOUT ROWID, which this was once
+# (such a file still serves, only slower), SQLite reads whole values to compare keys, and past the value for what follows.
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS blobs (
-    key TEXT PRIMARY KEY, value BLOB NOT NULL, size_bytes INTEGER NOT NULL, used INTEGER NOT NULL
-) WITHOUT ROWID;
+    key TEXT NOT NULL PRIMARY KEY, size_bytes INTEGER NOT NULL, used INTEGER NOT NULL, value BLOB NOT NULL
+);
 CREATE TABLE IF NOT EXISTS state (name TEXT PRIMARY KEY, value INTEGER NOT NULL);
 INSERT OR IGNORE INTO state VALUES ('clock', 0), ('total_bytes', 0);
 """
