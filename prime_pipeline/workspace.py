@@ -25,6 +25,7 @@ from prime_pipeline.llm.client import ChatClient
 from prime_pipeline.llm.limiter import ConcurrencyLimiter
 from prime_pipeline.llm.reply_cache import ReplyCache
 from prime_pipeline.metadata.options import MetadataOptions
+from prime_pipeline.models.caching_tokenizer import CachingTokenizer
 from prime_pipeline.models.cross_encoder import CrossEncoderScorer
 from prime_pipeline.models.embedder import Embedder, SentenceTransformerEmbedder
 from prime_pipeline.models.location import EMBEDDED_MODEL, model_fingerprint, resolve_model
@@ -144,6 +145,16 @@ class Workspace:
     def embedder(self) -> Embedder:
         """The configured embedder; its weights are loaded at the first encoding."""
         return self._embedder or SentenceTransformerEmbedder(self.settings.embedder_model)
+
+    @cached_property
+    def token_counts(self) -> BlobCache:
+        """Numbers of tokens by model and text."""
+        return BlobCache(self.home.token_counts)
+
+    @property
+    def caching_tokenizer(self) -> CachingTokenizer:
+        """The embedder's tokenizer for studies, which count the same texts again and again."""
+        return CachingTokenizer(self.embedder.tokenizer, self.embedder.fingerprint, self.token_counts)
 
     @cached_property
     def replies(self) -> ReplyCache:
@@ -480,7 +491,15 @@ class Workspace:
 
     def close(self) -> None:
         """Close the stores that were opened; one that is used again is opened again."""
-        for name in ("store", "embeddings", "token_vectors", "replies", "ledger", "restructured"):
+        for name in (
+            "store",
+            "embeddings",
+            "token_vectors",
+            "token_counts",
+            "replies",
+            "ledger",
+            "restructured",
+        ):
             if (opened := self.__dict__.pop(name, None)) is not None:
                 opened.close()
 

@@ -247,7 +247,9 @@ def term_idf(documents: Sequence[Document], metadata: Sequence[DocumentMetadata]
 
 
 def vocabulary_gap(documents: Sequence[Document], queries: Sequence[Query], qrels: Qrels) -> Property | None:
-    """The share of a query's content words that none of its relevant documents holds, by stem."""
+    """The share of a query's content words that none of its relevant documents holds, by stem; None without queries."""
+    if not queries:
+        return None
     stems = {document.doc_id: set(content_stems(full_text(document))) for document in documents}
     parts = []
     for query in queries:
@@ -258,7 +260,9 @@ def vocabulary_gap(documents: Sequence[Document], queries: Sequence[Query], qrel
 
 
 def unknown_query_words(documents: Sequence[Document], queries: Sequence[Query]) -> Property | None:
-    """The share of a query's content words that no document holds, by stem."""
+    """The share of a query's content words that no document holds, by stem; None without queries."""
+    if not queries:
+        return None
     known = {stem for document in documents for stem in content_stems(full_text(document))}
     asked = (set(content_stems(query.text)) for query in queries)
     return from_parts(

@@ -62,7 +62,8 @@ def corpus_profile(workspace: Workspace) -> Study:
         metadata = synthesise(documents, workspace.settings.metadata.options(), embedder.tokenizer).metadata
         # The regimes are the paper's claim about metadata as the paper has it, without the lead.
         literal = synthesise(documents, MetadataOptions(reading="paper_literal"), embedder.tokenizer).metadata
-        texts = embedder.tokenizer.fit([full_text(document) for document in documents])
+        tokenizer = workspace.caching_tokenizer
+        texts = tokenizer.fit([full_text(document) for document in documents])
         (literal_vectors, n_literal), (text_vectors, n_texts) = (
             embed_texts(row, embedder, cache, workspace.progress)
             for row in ([item.text for item in literal], texts)
@@ -70,7 +71,7 @@ def corpus_profile(workspace: Workspace) -> Study:
         profile = profile_corpus(
             documents,
             metadata,
-            embedder.tokenizer,
+            tokenizer,
             queries=queries.queries if queries else (),
             qrels=queries.qrels if queries else None,
             vectors=(literal_vectors, text_vectors),
@@ -266,8 +267,9 @@ def index_costs(workspace: Workspace) -> Study:
         if not variants:
             return Findings()
         documents = list(loaded(workspace, "offline", sample.versions))
-        tokenizer = workspace.embedder.tokenizer
-        literal = synthesise(documents, MetadataOptions(reading="paper_literal"), tokenizer).metadata
+        tokenizer = workspace.caching_tokenizer
+        paper_literal = MetadataOptions(reading="paper_literal")
+        literal = synthesise(documents, paper_literal, workspace.embedder.tokenizer).metadata
         findings = cost_findings(
             documents,
             [item.text for item in literal],
@@ -458,7 +460,7 @@ def _build_cost(
     folder = builds.path(builds.served_id)
     doc_ids = sample.ids
     with closing(MetadataFile(folder / METADATA_FILE)) as metadata:
-        texts = [item.text for item in metadata.documents() if item.doc_id in doc_ids]
+        texts = [text for doc_id, text in metadata.texts().items() if doc_id in doc_ids]
     runs = next((found for report, found in of_evaluations if report.variant == variant), None)
     is_full = variant == "full" and spent is not None
     return BuildCost(

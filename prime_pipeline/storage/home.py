@@ -91,6 +91,11 @@ class Home:
         return self.cache_root / "cache" / "token_vectors.sqlite"
 
     @property
+    def token_counts(self) -> Path:
+        """Cache of numbers of tokens, by model and text."""
+        return self.cache_root / "cache" / "token_counts.sqlite"
+
+    @property
     def audits(self) -> Path:
         """Cache of fidelity audits, by document and whoever audited."""
         return self.cache_root / "cache" / "audits.sqlite"
