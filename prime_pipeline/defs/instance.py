@@ -25,13 +25,20 @@ INSTANCE_SETTINGS: Mapping[str, object] = {
 """Settings of every instance. The root ``dagster.yaml`` says the same, plus where storage lies (a test compares them)."""
 
 
-_NO_CAPTURE: Any = {
-    "compute_logs": {
-        "module": "dagster._core.storage.noop_compute_log_manager",
-        "class": "NoOpComputeLogManager",
-        "config": {},
+def _in_process(home: Home) -> dict[str, Any]:
+    """Settings for runs in this process: nothing is captured, and events are logged by our own class into the same files."""
+    return {
+        "compute_logs": {
+            "module": "dagster._core.storage.noop_compute_log_manager",
+            "class": "NoOpComputeLogManager",
+            "config": {},
+        },
+        "event_log_storage": {
+            "module": "prime_pipeline.defs.event_log",
+            "class": "SqliteEventLog",
+            "config": {"base_dir": str(home.dagster.absolute() / "history" / "runs")},
+        },
     }
-}
 
 
 def open_instance(home: Home) -> dg.DagsterInstance:
@@ -41,7 +48,7 @@ def open_instance(home: Home) -> dg.DagsterInstance:
     progress bar would be seen when everything is over.
     """
     _write_if_other(home.dagster / "dagster.yaml", yaml.safe_dump(dict(INSTANCE_SETTINGS), sort_keys=True))
-    return dg.DagsterInstance.from_ref(InstanceRef.from_dir(str(home.dagster), overrides=_NO_CAPTURE))
+    return dg.DagsterInstance.from_ref(InstanceRef.from_dir(str(home.dagster), overrides=_in_process(home)))
 
 
 def ui_command(home: Home, host: str, port: int) -> tuple[list[str], dict[str, str]]:
