@@ -48,7 +48,7 @@ def decoded_as(encoding: str, data: bytes, source: str, n_skipped: int = 0) -> s
 
 def with_line_feeds(text: str) -> str:
     """The text with CR and CRLF turned into LF."""
-    return _LINE_END.sub("\n", text)
+    return _LINE_END.sub("\n", text) if "\r" in text else text
 
 
 def checked(text: str, source: str) -> str:

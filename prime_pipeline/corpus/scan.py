@@ -156,7 +156,7 @@ def _take(
     item: SourceEntry,
 ) -> None:
     before = known.get(item.doc_id)
-    if before and _is_current(before, item) and store.path(item.doc_id).name in stored_files:
+    if before and _is_current(before, item) and store.file_name(item.doc_id) in stored_files:
         findings.seen.add(item.doc_id)
         findings.unchanged += 1
         return

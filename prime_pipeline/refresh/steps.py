@@ -136,12 +136,12 @@ class BuildSteps:
             return self._unchanged(started)
         if not (folder / METADATA_FILE).is_file():
             self.synthesise_metadata()
-        metadata = _read_metadata(folder / METADATA_FILE)
-        texts = [item.text for item in metadata]
-        vectors, n_encoded = embed_texts(texts, self.embedder, self.embeddings, self.progress)
+        with closing(MetadataFile(folder / METADATA_FILE)) as metadata:
+            texts = metadata.texts()
+        vectors, n_encoded = embed_texts(list(texts.values()), self.embedder, self.embeddings, self.progress)
         build = build_vector_index(
             folder,
-            [item.doc_id for item in metadata],
+            list(texts),
             vectors,
             self.plan.vector_options,
             previous=self.builds.intact_path,
@@ -213,11 +213,6 @@ def metadata_fingerprint(options: MetadataOptions) -> str:
     """What the metadata of a build depends on, beside the corpus and the embedder."""
     determinants: dict[str, Any] = {"version": SYNTHESIS_VERSION, **asdict(options)}
     return fingerprint(determinants)
-
-
-def _read_metadata(path: Path) -> list[DocumentMetadata]:
-    with closing(MetadataFile(path)) as file:
-        return list(file.documents())
 
 
 def _earlier_synthesis(path: Path) -> EarlierSynthesis | None:

@@ -237,8 +237,12 @@ class DocumentStore:
 
     def path(self, doc_id: str) -> Path:
         """Where a document's file lies: named by a hash, so that no id can reach outside the folder."""
-        name = hashlib.sha256(doc_id.encode("utf-8", "surrogatepass")).hexdigest()[:40]
-        return self._folder / name[:2] / f"{name}.json"
+        name = self.file_name(doc_id)
+        return self._folder / name[:2] / name
+
+    def file_name(self, doc_id: str) -> str:
+        """The name of a document's file, as in :meth:`stored_files`."""
+        return hashlib.sha256(doc_id.encode("utf-8", "surrogatepass")).hexdigest()[:40] + ".json"
 
     def close(self) -> None:
         """Close the catalogue."""

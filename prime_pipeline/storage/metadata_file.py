@@ -106,6 +106,10 @@ class MetadataFile:
                 text=text,
             )
 
+    def texts(self) -> dict[str, str]:
+        """The metadata texts by document id, in order."""
+        return dict(self._rows("SELECT doc_id, text FROM documents ORDER BY doc_id"))
+
     def doc_ids(self) -> list[str]:
         """Ids of all documents, in order."""
         return [row[0] for row in self._rows("SELECT doc_id FROM documents ORDER BY doc_id")]
