@@ -262,6 +262,21 @@ class DocumentMetadata:
 
 
 @dataclass(frozen=True, slots=True)
+class CutShort:
+    """How far the scoring of sections came within its limit of time.
+
+    Attributes:
+        n_scored: Sections that were scored; the others are among no hits.
+        n_sections: Sections that would have been scored without a limit.
+        time_limit_ms: The limit.
+    """
+
+    n_scored: int
+    n_sections: int
+    time_limit_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class SectionHit:
     """One section that answers a query.
 
@@ -280,6 +295,7 @@ class SectionHit:
         stage1_rank: Rank of the document after stage 1 (1 is best).
         arm_ranks: Rank of the document in each arm of stage 1 that found it.
         signals: The scores of stage 2 that went into ``score``, by name.
+        cut_short: How far scoring came where its limit of time ended it; None where it did not.
     """
 
     rank: int
@@ -296,6 +312,7 @@ class SectionHit:
     arm_ranks: Mapping[str, int]
     signals: Mapping[str, float]
     restructured: str | None = None
+    cut_short: CutShort | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,6 +141,10 @@ class RetrievalSettings(_Group):
         description="Windows of a long section that late interaction scores, those that share most with the query; 0: all.",
     )
     top_k: _Positive = Field(default=5, description="Sections returned.")
+    time_limit_ms: _Count = Field(
+        default=0,
+        description="Milliseconds after which a search scores no further sections; 0: no limit. Evaluation has none.",
+    )
     section_text: SectionText = Field(
         default="restructured",
         description="What the scorer reads of a rewritten section: raw, restructured, or both (the better score counts).",

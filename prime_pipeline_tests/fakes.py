@@ -88,6 +88,30 @@ class HashingEmbedder:
         return _unit(vector)
 
 
+class Clock:
+    """Seconds that pass only when somebody says so."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+class SlowEmbedder(HashingEmbedder):
+    """Takes a tenth of a second of a clock for the token vectors of a text; remembers the texts."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__()
+        self._clock = clock
+        self.token_texts: list[str] = []
+
+    def token_vectors(self, texts: Sequence[str]) -> list[Vectors]:
+        self._clock.now_s += 0.1 * len(texts)
+        self.token_texts += texts
+        return super().token_vectors(texts)
+
+
 def _unit(vector: Vectors) -> Vectors:
     unit: Vectors = (vector / np.linalg.norm(vector)).astype(np.float32)
     return unit

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from prime_pipeline.console.parts import (
     counts_table,
+    cut_short_notes,
     excerpt,
     hits_view,
     measures_table,
@@ -26,7 +27,7 @@ from prime_pipeline.errors import DocumentError
 from prime_pipeline.evaluation.statistics import Interval
 from prime_pipeline.llm.budget import Prices
 from prime_pipeline.progress import silent
-from prime_pipeline.records import DocumentOutcome, Finding, SectionHit, SectionOutcome, Spending
+from prime_pipeline.records import CutShort, DocumentOutcome, Finding, SectionHit, SectionOutcome, Spending
 from prime_pipeline.refresh.pricing import Quote
 from prime_pipeline.refresh.sampling import Sample, SampledSection
 from prime_pipeline.restructuring.estimate import DocumentEstimate, Estimate
@@ -115,6 +116,13 @@ def test_sources_have_lines_where_the_format_has(lines: tuple[int | None, int | 
 def test_sources_that_hold_several_documents_name_the_document() -> None:
     hit = replace(HIT, doc_id="1909.00694", source_path="papers.json", start_line=None, end_line=None)
     assert source_of(hit) == "papers.json (1909.00694)"
+
+
+def test_hits_of_scoring_that_was_cut_short_say_how_far_it_came() -> None:
+    hit = replace(HIT, cut_short=CutShort(1_012, 4_800, 1_500))
+    (note,) = cut_short_notes([hit, hit])
+    assert note.plain == "note: 1,012 of 4,800 sections were scored within 1,500 ms"
+    assert list(cut_short_notes([HIT])) == list(cut_short_notes([])) == []
 
 
 def test_long_lists_say_how_much_is_left_out() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 from prime_pipeline.retrieval.options import RetrievalOptions
 from prime_pipeline.retrieval.systems import system_options
@@ -23,3 +23,9 @@ def test_systems_differ_from_the_configured_options_as_their_names_say() -> None
     assert system_options("paper_literal", OPTIONS) == OPTIONS.paper_literal().without_reranking()
     assert system_options("stage1", OPTIONS) == replace(OPTIONS, scorer="none")
     assert system_options("default", OPTIONS) == OPTIONS
+
+
+def test_a_ranking_depends_on_neither_top_k_nor_the_limit_of_time() -> None:
+    assert replace(OPTIONS, top_k=9, time_limit_ms=500).determinants == OPTIONS.determinants
+    assert replace(OPTIONS, rerank_budget=9).determinants != OPTIONS.determinants
+    assert OPTIONS.determinants.keys() == {f.name for f in fields(OPTIONS)} - {"top_k", "time_limit_ms"}

@@ -15,11 +15,12 @@ from prime_pipeline.indexes.builds import LEXICAL_FILE, MANIFEST_FILE
 from prime_pipeline.indexes.vectors import ExactVectors
 from prime_pipeline.models.cross_encoder import CrossEncoderScorer
 from prime_pipeline.models.embedder import Vectors
+from prime_pipeline.records import CutShort
 from prime_pipeline.retrieval.options import RetrievalOptions
 from prime_pipeline.retrieval.retriever import Rankings, Retriever, by_rank
 from prime_pipeline_tests.builds import Bench
 from prime_pipeline_tests.documents import make_document
-from prime_pipeline_tests.fakes import HashingEmbedder, tiny_cross_encoder
+from prime_pipeline_tests.fakes import Clock, HashingEmbedder, SlowEmbedder, tiny_cross_encoder
 
 BREAD = make_document("bread", "Dough: Knead  flour & water.\n\n    code = 1", title="Bread")
 CAR = make_document("car", "Engine: An engine burns fuel and turns wheels.", title="Car")
@@ -233,6 +234,72 @@ def test_a_closed_retriever_says_so(retriever: Retriever) -> None:
     for ask in (retriever.search, retriever.rank, retriever.idf):
         with pytest.raises(RuntimeError, match="is closed: open a new one"):
             ask("engine")
+
+
+# --- when time is short -------------------------------------------------------------------------------------------
+
+
+class Hurry:
+    """Forty sections, an embedder that takes 0.1 s for each by a clock of its own, and that clock."""
+
+    def __init__(self, root: Path) -> None:
+        self.clock = Clock()
+        self.bench = Bench(root, SlowEmbedder(self.clock))
+        self.bench.publish(make_document("long", *(f"Part {i}: bread {i}" for i in range(40)), title="Long"))
+
+    def retriever(self, time_limit_ms: int) -> Retriever:
+        options = RetrievalOptions(time_limit_ms=time_limit_ms)
+        return Retriever(
+            self.bench.live(), self.bench.embedder, self.bench.token_vectors, options, clock=self.clock
+        )
+
+
+@pytest.fixture
+def hurry(tmp_path: Path) -> Hurry:
+    return Hurry(tmp_path / "hurry")
+
+
+def test_a_search_tells_how_far_its_time_went(hurry: Hurry) -> None:
+    with hurry.retriever(time_limit_ms=950) as retriever:
+        hits = retriever.search("bread")
+    assert len(hits) == 5
+    assert [hit.cut_short for hit in hits] == [CutShort(10, 40, 950)] * 5
+    assert hurry.clock.now_s == pytest.approx(1.0)
+
+
+def test_the_next_search_comes_further_until_nothing_is_cut_short(hurry: Hurry) -> None:
+    with hurry.retriever(time_limit_ms=950) as retriever:
+        found = [retriever.search("bread")[0].cut_short for _ in range(5)]
+    n_scored = [cut.n_scored if cut else 40 for cut in found]
+    # What an earlier search encoded is kept, and takes no time.
+    assert n_scored == [10, 20, 30, 40, 40]
+    assert found[3:] == [None, None]
+
+
+def test_as_many_sections_as_are_asked_for_are_always_scored(hurry: Hurry) -> None:
+    with hurry.retriever(time_limit_ms=1) as retriever:
+        assert [hit.cut_short for hit in retriever.search("bread", top_k=7)] == [CutShort(7, 40, 1)] * 7
+
+
+def test_without_a_limit_nothing_is_cut_short(hurry: Hurry) -> None:
+    with hurry.retriever(time_limit_ms=0) as retriever:
+        assert {hit.cut_short for hit in retriever.search("bread")} == {None}
+    assert hurry.clock.now_s == pytest.approx(4.0)
+
+
+def test_the_limit_of_the_call_wins_and_stage_1_has_none(hurry: Hurry) -> None:
+    with hurry.retriever(time_limit_ms=1) as retriever:
+        assert {hit.cut_short for hit in retriever.search("bread", options=RetrievalOptions())} == {None}
+        alone = replace(STAGE1, time_limit_ms=1)
+        assert {hit.cut_short for hit in retriever.search("bread", options=alone)} == {None}
+
+
+def test_rankings_for_evaluation_know_no_limit(hurry: Hurry) -> None:
+    with hurry.retriever(time_limit_ms=1) as limited, hurry.retriever(time_limit_ms=0) as unlimited:
+        assert len(limited.rank("bread").sections) == 40
+        assert len(limited.rank_within("bread", "long")) == 40
+        assert limited.rank("bread") == unlimited.rank("bread")
+        assert limited.fingerprint == unlimited.fingerprint
 
 
 # --- for evaluation -----------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +14,9 @@ from prime_pipeline.errors import StoreUnavailable
 from prime_pipeline.indexes.lexical import StoredSection
 from prime_pipeline.models.cross_encoder import CrossEncoderScorer
 from prime_pipeline.models.late_interaction import dequantise, maxsim, quantise
-from prime_pipeline.retrieval.scorers import CrossEncoderSectionScorer, LateInteractionScorer, scoring_text
+from prime_pipeline.retrieval.scorers import CrossEncoderSectionScorer, LateInteractionScorer
 from prime_pipeline.storage.blob_cache import BlobCache, NoCache
-from prime_pipeline_tests.fakes import HashingEmbedder, tiny_cross_encoder
+from prime_pipeline_tests.fakes import Clock, HashingEmbedder, SlowEmbedder, tiny_cross_encoder
 
 IDF = {"the": 1.0, "bread": 3.0, "state": 2.0, "of": 1.5}
 
@@ -64,11 +64,6 @@ def weights(embedder: PieceEmbedder, cache: BlobCache, query: str) -> list[tuple
     _, spans = embedder.query_token_vectors(query)
     found = scorer._weights(query, spans).tolist()
     return [(query[start:end], weight) for (start, end), weight in zip(spans, found, strict=True)]
-
-
-def test_a_scorer_reads_heading_path_and_body_without_the_heading_line() -> None:
-    assert scoring_text(section("## B\nbody\n", "A", "B", body_start=5)) == "A > B\nbody"
-    assert scoring_text(section("\n body \n")) == "body"
 
 
 def test_pieces_of_a_word_share_its_weight_and_punctuation_has_none(
@@ -205,3 +200,69 @@ def test_scoring_goes_on_without_a_cache(embedder: PieceEmbedder, cache: BlobCac
     sections = [section("bread"), section("salt")]
     expected = LateInteractionScorer(embedder, cache, idf).score("bread", sections)
     assert LateInteractionScorer(embedder, lost, idf).score("bread", sections).tolist() == expected.tolist()
+
+
+# --- when time is short -------------------------------------------------------------------------------------------
+
+
+def over_after(seconds: float, clock: Clock) -> Callable[[], bool]:
+    return lambda: clock() >= seconds
+
+
+def test_sections_are_encoded_in_order_until_the_time_is_over(cache: BlobCache) -> None:
+    clock = Clock()
+    embedder = SlowEmbedder(clock)
+    sections = [section(f"bread {i}") for i in range(6)]
+    scorer = LateInteractionScorer(embedder, cache, idf)
+    scores = scorer.score("bread", sections, over_after(0.25, clock))
+    assert embedder.token_texts == ["bread 0", "bread 1", "bread 2"]
+    assert np.isnan(scores).tolist() == [False, False, False, True, True, True]
+    unhurried = LateInteractionScorer(HashingEmbedder(), NoCache(), idf).score("bread", sections)
+    assert scores[:3].tolist() == unhurried[:3].tolist()
+
+
+def test_what_was_encoded_in_a_hurry_is_kept_for_the_next_query(cache: BlobCache) -> None:
+    clock = Clock()
+    embedder = SlowEmbedder(clock)
+    sections = [section(f"bread {i}") for i in range(6)]
+    scorer = LateInteractionScorer(embedder, cache, idf)
+    scorer.score("bread", sections, over_after(0.25, clock))
+    assert not np.isnan(scorer.score("bread", sections, over_after(0.55, clock))).any()
+    assert embedder.token_texts == [f"bread {i}" for i in range(6)]
+
+
+def test_sections_whose_vectors_are_kept_are_scored_before_others_are_encoded(cache: BlobCache) -> None:
+    clock = Clock()
+    embedder = SlowEmbedder(clock)
+    sections = [section(f"bread {i}") for i in range(6)]
+    scorer = LateInteractionScorer(embedder, cache, idf)
+    scorer.score("bread", sections[3:5])
+    scores = scorer.score("bread", sections, over_after(0.25, clock))  # 0.2 have passed
+    assert np.isnan(scores).tolist() == [False, True, True, False, False, True]
+
+
+def test_a_section_is_scored_by_all_of_its_windows_or_not_at_all(cache: BlobCache) -> None:
+    clock = Clock()
+    embedder = SlowEmbedder(clock)
+    long = section(" ".join(f"word{i}" for i in range(150)))  # three windows
+    scorer = LateInteractionScorer(embedder, cache, idf)
+    scores = scorer.score("word140", [long, section("bread")], over_after(0.05, clock))
+    assert len(embedder.token_texts) == 3
+    assert np.isnan(scores).tolist() == [False, True]
+
+
+def test_kept_vectors_are_no_reason_to_go_on_for_ever(cache: BlobCache) -> None:
+    sections = [section(f"bread {i}") for i in range(40)]
+    scorer = LateInteractionScorer(HashingEmbedder(), cache, idf)
+    scorer.score("bread", sections)
+    scores = scorer.score("bread", sections, lambda: True)
+    assert np.isnan(scores).tolist() == [False] * 16 + [True] * 24
+
+
+def test_a_cross_encoder_scores_batches_until_the_time_is_over(tmp_path: Path) -> None:
+    scorer = CrossEncoderSectionScorer(CrossEncoderScorer(str(tiny_cross_encoder(tmp_path / "cross"))))
+    sections = [section(f"the dog of {'bread ' * (i % 5)}") for i in range(20)]
+    asked = iter([False, False, True])
+    scores = scorer.score("the cat", sections, lambda: next(asked))
+    assert np.isnan(scores).tolist() == [False] * 16 + [True] * 4
+    assert scores[:16] == pytest.approx(scorer.score("the cat", sections)[:16], abs=1e-5)

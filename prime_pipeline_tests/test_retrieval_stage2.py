@@ -16,6 +16,7 @@ from prime_pipeline.indexes.lexical import LexicalIndex, StoredSection
 from prime_pipeline.retrieval.options import SectionText
 from prime_pipeline.retrieval.stage1 import Candidates
 from prime_pipeline.retrieval.stage2 import (
+    IsOver,
     ScoredSection,
     best_by_document,
     cheap_order,
@@ -29,7 +30,7 @@ from prime_pipeline_tests.documents import make_document
 
 
 class LengthScorer:
-    """Implements ``SectionScorer``: a section's score is the length of its text; remembers what it was asked."""
+    """Implements ``SectionScorer``: a section's score is the length of its text; remembers what it scored."""
 
     name = "length"
 
@@ -37,15 +38,24 @@ class LengthScorer:
         self.adds_lexical_score = adds_lexical_score
         self.scored: list[tuple[str, int]] = []
 
-    def score(self, query: str, sections: Sequence[StoredSection]) -> NDArray[np.float64]:
-        self.scored = [(section.doc_id, section.ordinal) for section in sections]
-        return np.array([float(len(section.text)) for section in sections])
+    def score(
+        self, query: str, sections: Sequence[StoredSection], is_over: IsOver | None = None
+    ) -> NDArray[np.float64]:
+        scores = np.full(len(sections), np.nan)
+        for i, section in enumerate(sections):
+            if is_over and is_over():
+                break
+            self.scored.append((section.doc_id, section.ordinal))
+            scores[i] = len(section.text)
+        return scores
 
 
 class ConstantScorer(LengthScorer):
     """Finds all sections equally good."""
 
-    def score(self, query: str, sections: Sequence[StoredSection]) -> NDArray[np.float64]:
+    def score(
+        self, query: str, sections: Sequence[StoredSection], is_over: IsOver | None = None
+    ) -> NDArray[np.float64]:
         return np.full(len(sections), 0.1)
 
 
@@ -106,6 +116,31 @@ def test_a_scorer_may_be_mixed_with_bm25(lexical: LexicalIndex) -> None:
     assert length == pytest.approx([len(hit.section.text) for hit in hits])
     expected = (bm25 - bm25.mean()) / bm25.std() + (length - length.mean()) / length.std()
     assert [hit.score for hit in hits] == pytest.approx(expected)
+
+
+def after(n_questions: int) -> IsOver:
+    """Time that is over when it has been asked about so often."""
+    asked = iter(range(n_questions))
+    return lambda: next(asked, None) is None
+
+
+@pytest.mark.parametrize(
+    ("n_in_time", "at_least", "n_scored"), [(0, 1, 1), (0, 2, 2), (2, 1, 3), (2, 2, 4), (5, 1, 6), (9, 9, 6)]
+)
+def test_when_time_is_over_the_budget_shrinks_from_the_end_of_the_cheap_order(
+    lexical: LexicalIndex, n_in_time: int, at_least: int, n_scored: int
+) -> None:
+    scorer, found = LengthScorer(adds_lexical_score=True), candidates(lexical, "b", "c", "a")
+    hits = rerank_sections(
+        "bread", lexical, found, scorer, 30, 0, is_over=after(n_in_time), at_least=at_least
+    )
+    cheap = [lexical.stored_section(position) for position, _ in cheap_order(lexical, found, 30)]
+    assert scorer.scored == [(section.doc_id, section.ordinal) for section in cheap[:n_scored]]
+    assert {(hit.section.doc_id, hit.section.ordinal) for hit in hits} == set(scorer.scored)
+    # As if nothing else had been there: the scores are normalised over what was scored.
+    assert hits == rerank_sections(
+        "bread", lexical, found, LengthScorer(adds_lexical_score=True), 30, n_scored
+    )
 
 
 def test_ties_are_in_order_of_document_and_ordinal(lexical: LexicalIndex) -> None:

@@ -126,7 +126,7 @@ def search(
 ) -> None:
     """Find the sections that answer a question, with their sources."""
     with reporting(as_json) as console:
-        from prime_pipeline.console.parts import hits_view
+        from prime_pipeline.console.parts import cut_short_notes, hits_view
 
         workspace = opened({"home": home, "profile": profile})
         waiting = nullcontext() if as_json else console.status("searching")
@@ -145,7 +145,7 @@ def search(
                 }
             )
         elif hits:
-            console.print(hits_view(hits))
+            console.print(hits_view(hits), *cut_short_notes(hits), sep="\n")
         else:
             console.print("nothing found")
 

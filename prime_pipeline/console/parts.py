@@ -133,6 +133,14 @@ def hits_view(hits: Sequence[SectionHit]) -> Group:
     return Group(*(_hit_panel(hit) for hit in hits))
 
 
+def cut_short_notes(hits: Sequence[SectionHit]) -> Iterator[Text]:
+    """How far scoring came, where a limit of time ended it; nothing otherwise."""
+    if not hits or (cut := hits[0].cut_short) is None:
+        return
+    came = f"{cut.n_scored:,} of {cut.n_sections:,} sections were scored within {cut.time_limit_ms:,} ms"
+    yield message("note:", came)
+
+
 def _hit_panel(hit: SectionHit) -> Panel:
     where = " › ".join([hit.title, *hit.heading_path])
     arms = ", ".join(f"{arm} #{rank}" for arm, rank in hit.arm_ranks.items())

@@ -241,7 +241,7 @@ class Experiment:
             options = replace(options, section_text="raw")
         is_configured = RECIPES[key.representation].is_configured
         return {
-            "retrieval": [RETRIEVAL_VERSION, asdict(options)],
+            "retrieval": [RETRIEVAL_VERSION, options.determinants],
             "lexical": [LEXICAL_VERSION, manifest.corpus_version, manifest.lexical_source],
             "scorer": self._scorer(options.scorer, manifest),
             "raw": sealed(workspace, "offline").version,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
 
 Arm = Literal["document_bm25", "section_bm25", "metadata_vector"]
 Scorer = Literal["late_interaction", "cross_encoder", "none"]
@@ -26,6 +26,8 @@ class RetrievalOptions:
         windows_per_section: The most windows of a section that late interaction scores; 0 for all. Fixed when a
             retriever is opened.
         top_k: Sections returned; the paper's 5.
+        time_limit_ms: Milliseconds after which a search scores no further sections, for those who wait; 0 for no limit.
+            Rankings for evaluation know none.
         section_text: What the scorer reads of a rewritten section; the paper's full mode scores the rewritten text.
             ``both`` reads the raw and the rewritten one, and the better score counts.
         max_word_share: Words of a query that more than this share of the rows hold have no say in a lexical arm that finds
@@ -40,8 +42,14 @@ class RetrievalOptions:
     rerank_budget: int = 48
     windows_per_section: int = 4
     top_k: int = 5
+    time_limit_ms: int = 0
     section_text: SectionText = "restructured"
     max_word_share: float = 0.5
+
+    @property
+    def determinants(self) -> dict[str, Any]:
+        """What a ranking depends on: not ``top_k``, which only cuts it, nor ``time_limit_ms``, which it does not know."""
+        return {name: value for name, value in asdict(self).items() if name not in ("top_k", "time_limit_ms")}
 
     def paper_literal(self) -> RetrievalOptions:
         """These options with the paper's two arms."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
@@ -15,11 +16,12 @@ from prime_pipeline.indexes.lexical import LexicalIndex, StoredSection
 from prime_pipeline.indexes.vectors import VectorIndex, VectorSearch
 from prime_pipeline.models.cross_encoder import CrossEncoderScorer
 from prime_pipeline.models.embedder import Embedder
-from prime_pipeline.records import Run, SectionHit, section_id
+from prime_pipeline.records import CutShort, Run, SectionHit, section_id
 from prime_pipeline.retrieval.options import RetrievalOptions
 from prime_pipeline.retrieval.scorers import CrossEncoderSectionScorer, LateInteractionScorer
 from prime_pipeline.retrieval.stage1 import Candidates, find_candidates
 from prime_pipeline.retrieval.stage2 import (
+    IsOver,
     ScoredSection,
     SectionScorer,
     best_by_document,
@@ -64,7 +66,7 @@ def as_run(rankings: Mapping[str, Sequence[str]]) -> Run:
 
 
 def retriever_fingerprint(build_id: str, options: RetrievalOptions, cross_encoder: str | None) -> str:
-    """Hash of all that a ranking depends on, beside the query: ``top_k``, which only cuts it, does not count.
+    """Hash of all that a ranking depends on, beside the query.
 
     Args:
         build_id: Of the build.
@@ -75,7 +77,7 @@ def retriever_fingerprint(build_id: str, options: RetrievalOptions, cross_encode
         {
             "version": RETRIEVAL_VERSION,
             "build": build_id,
-            "options": {name: value for name, value in asdict(options).items() if name != "top_k"},
+            "options": options.determinants,
             "cross_encoder": cross_encoder if options.scorer == "cross_encoder" else None,
         }
     )
@@ -98,6 +100,7 @@ class Retriever:
         token_vectors: Cache for late interaction.
         options: How to retrieve.
         cross_encoder: Needed where ``options.scorer`` is ``cross_encoder``.
+        clock: Seconds, for limits of time.
 
     Attributes:
         manifest: What the build says about itself.
@@ -116,6 +119,7 @@ class Retriever:
         token_vectors: Cache,
         options: RetrievalOptions,
         cross_encoder: CrossEncoderScorer | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.manifest: Manifest = verify_build(folder)
         if self.manifest.embedder_fingerprint != embedder.fingerprint:
@@ -123,6 +127,7 @@ class Retriever:
             raise IndexModelMismatch(folder, found, f"{embedder.name} ({embedder.fingerprint[:12]})")
         self.options = options
         self._is_closed = False
+        self._clock = clock
         self._embedder = embedder
         self._cross_encoder = cross_encoder
         self._metadata = MetadataFile(folder / METADATA_FILE)
@@ -153,7 +158,9 @@ class Retriever:
             options: Other options for this query.
 
         Returns:
-            At most ``top_k`` hits; fewer where the candidates have fewer sections, none for a query without a word.
+            At most ``top_k`` hits; fewer where the candidates have fewer sections, none for a query without a word. Where
+            ``time_limit_ms`` ended the scoring of sections, each hit says so; the first ``top_k`` of the cheap order are
+            scored in any case.
         """
         self._require_open()
         options = options or self.options
@@ -162,11 +169,14 @@ class Retriever:
             return []
         query = _encodable(query)
         candidates = find_candidates(query, self._lexical, self._vectors, self._embedder, options)
-        sections = self._sections(query, candidates, options, top_k)[:top_k]
+        is_over = self._time_limit(options)
+        sections = self._sections(query, candidates, options, top_k, is_over)
+        is_short = is_over is not None and is_over()
+        cut_short = self._cut_short(candidates, options, top_k, len(sections)) if is_short else None
         stage1_rank = {doc_id: rank for rank, (doc_id, _) in enumerate(candidates.ranking, start=1)}
         return [
-            _hit(rank, scored, stage1_rank[scored.section.doc_id], candidates)
-            for rank, scored in enumerate(sections, start=1)
+            _hit(rank, scored, stage1_rank[scored.section.doc_id], candidates, cut_short)
+            for rank, scored in enumerate(sections[:top_k], start=1)
         ]
 
     def rank(
@@ -262,8 +272,29 @@ class Retriever:
             section_id(doc_ids[sections.documents[at]], int(sections.ordinals[at])) for at, _ in ordered
         )
 
+    def _time_limit(self, options: RetrievalOptions) -> IsOver | None:
+        """Tells when the scoring of sections, which starts now, has to end; None without a limit."""
+        if not options.time_limit_ms or options.scorer == "none":
+            return None
+        end = self._clock() + options.time_limit_ms / 1000
+        return lambda: self._clock() >= end
+
+    def _cut_short(
+        self, candidates: Candidates, options: RetrievalOptions, top_k: int, n_scored: int
+    ) -> CutShort | None:
+        """How far scoring came; None where it came to its end after all."""
+        n_sections = len(
+            cheap_order(self._lexical, candidates, options.n_candidates)[: _budget(options, top_k)]
+        )
+        return CutShort(n_scored, n_sections, options.time_limit_ms) if n_scored < n_sections else None
+
     def _sections(
-        self, query: str, candidates: Candidates, options: RetrievalOptions, top_k: int
+        self,
+        query: str,
+        candidates: Candidates,
+        options: RetrievalOptions,
+        top_k: int,
+        is_over: IsOver | None = None,
     ) -> list[ScoredSection]:
         if options.scorer == "none":
             return order_sections(self._lexical, candidates, options.n_candidates, top_k)
@@ -272,10 +303,22 @@ class Retriever:
             raise ValueError(
                 f"scorer {options.scorer!r} is not loaded: open the retriever with a cross_encoder"
             )
-        budget = options.rerank_budget and max(options.rerank_budget, top_k)
         return rerank_sections(
-            query, self._lexical, candidates, scorer, options.n_candidates, budget, options.section_text
+            query,
+            self._lexical,
+            candidates,
+            scorer,
+            options.n_candidates,
+            _budget(options, top_k) or 0,
+            options.section_text,
+            is_over,
+            at_least=top_k,
         )
+
+
+def _budget(options: RetrievalOptions, top_k: int) -> int | None:
+    """How many sections reach the scorer; None for all."""
+    return max(options.rerank_budget, top_k) if options.rerank_budget else None
 
 
 def _encodable(query: str) -> str:
@@ -283,7 +326,9 @@ def _encodable(query: str) -> str:
     return query.encode("utf-8", "replace").decode("utf-8")
 
 
-def _hit(rank: int, scored: ScoredSection, stage1_rank: int, candidates: Candidates) -> SectionHit:
+def _hit(
+    rank: int, scored: ScoredSection, stage1_rank: int, candidates: Candidates, cut_short: CutShort | None
+) -> SectionHit:
     section = scored.section
     return SectionHit(
         rank=rank,
@@ -300,6 +345,7 @@ def _hit(rank: int, scored: ScoredSection, stage1_rank: int, candidates: Candida
         arm_ranks=candidates.arm_ranks(section.doc_id),
         signals=scored.signals,
         restructured=None if section.rewritten is None else _restructured_text(section),
+        cut_short=cut_short,
     )
 
 

@@ -3,38 +3,34 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
-from functools import lru_cache
-from itertools import takewhile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, takewhile
 from math import fsum
 
 import numpy as np
 from numpy.typing import NDArray
 
-from prime_pipeline.errors import StoreUnavailable
 from prime_pipeline.indexes.lexical import StoredSection
 from prime_pipeline.models.cross_encoder import CrossEncoderScorer
 from prime_pipeline.models.embedder import Embedder
-from prime_pipeline.models.late_interaction import maxsim_quantised, quantise
+from prime_pipeline.models.late_interaction import maxsim_quantised
+from prime_pipeline.retrieval.stage2 import IsOver
+from prime_pipeline.retrieval.token_vectors import QuantisedVectors, TokenVectors, scoring_text
 from prime_pipeline.storage.blob_cache import Cache
-from prime_pipeline.storage.fingerprint import text_fingerprint
 from prime_pipeline.text.words import term_words
 
-_ENCODE_BATCH = 16
-_SPLIT_TEXTS_KEPT = 4_096
-"""Texts whose windows are kept in memory: splitting a section took several times as long as looking its vectors up."""
+_LOOKED_UP_AT_ONCE = 16
+"""Sections; their vectors are in memory together."""
+_ENCODED_AT_ONCE = 16
+"""Windows, where time is no matter; else one section's."""
+_CROSS_ENCODED_AT_ONCE = 8
+"""Sections, where time matters; else all."""
 _ALPHANUMERIC_RUN = re.compile(r"[^\W_]+")
 
 IdfLookup = Callable[[Iterable[str]], Mapping[str, float]]
 """Smoothed IDF of words over the indexed documents."""
-
-
-def scoring_text(section: StoredSection) -> str:
-    """What a scorer reads of a section: its heading path and its body, the rewritten one if the section has one."""
-    heading = " > ".join(section.heading_path)
-    body = section.text[section.body_start :].strip() if section.rewritten is None else section.rewritten
-    return f"{heading}\n{body}" if heading else body
+_Windows = dict[int, Sequence[str]]
+"""Windows by the position of their section among those that are scored."""
 
 
 class LateInteractionScorer:
@@ -60,23 +56,45 @@ class LateInteractionScorer:
     ) -> None:
         self._windows_per_section = windows_per_section
         self._embedder = embedder
-        self._cache = cache
         self._idf = idf
-        self._split = lru_cache(_SPLIT_TEXTS_KEPT)(self._split_now)
+        self.token_vectors = TokenVectors(embedder, cache)
 
-    def score(self, query: str, sections: Sequence[StoredSection]) -> NDArray[np.float64]:
-        """Weighted mean over the query's tokens of the best cosine in the section's best window; 0 without tokens."""
+    def score(
+        self, query: str, sections: Sequence[StoredSection], is_over: IsOver | None = None
+    ) -> NDArray[np.float64]:
+        """Weighted mean over the query's tokens of the best cosine in the section's best window; 0 without tokens.
+
+        Sections whose vectors are kept come first, since they cost little; then the others, in order, until the time is
+        over.
+        """
         query_vectors, spans = self._embedder.query_token_vectors(query)
         weights = self._weights(query, spans)
         query_idf = self._idf(set(term_words(query)))
-        windows = [self._windows(section, query_idf) for section in sections]
-        vectors = self._token_vectors([window for texts in windows for window in texts])
-        return np.array(
-            [
-                max((maxsim_quantised(query_vectors, weights, vectors[w]) for w in texts), default=0.0)
-                for texts in windows
-            ]
-        )
+        scores = np.full(len(sections), np.nan)
+        for windows, vectors in self._vectors(sections, query_idf, is_over):
+            for i, texts in windows.items():
+                found = (maxsim_quantised(query_vectors, weights, vectors[window]) for window in texts)
+                scores[i] = max(found, default=0.0)
+        return scores
+
+    def _vectors(
+        self, sections: Sequence[StoredSection], query_idf: Mapping[str, float], is_over: IsOver | None
+    ) -> Iterator[tuple[_Windows, Mapping[str, QuantisedVectors]]]:
+        """Some sections' windows at a time, with the vectors of all of them."""
+        cold: _Windows = {}
+        for start in range(0, len(sections), _LOOKED_UP_AT_ONCE):
+            if start and is_over and is_over():
+                return
+            some = enumerate(sections[start : start + _LOOKED_UP_AT_ONCE], start)
+            windows = {i: self._windows(section, query_idf) for i, section in some}
+            vectors = self.token_vectors.kept(chain.from_iterable(windows.values()))
+            warm = {i: texts for i, texts in windows.items() if vectors.keys() >= set(texts)}
+            cold |= {i: texts for i, texts in windows.items() if i not in warm}
+            yield warm, vectors
+        for group in _in_groups(cold, 1 if is_over else _ENCODED_AT_ONCE):
+            if is_over and is_over():
+                return
+            yield group, self.token_vectors.of(chain.from_iterable(group.values()))
 
     def _weights(self, query: str, spans: Sequence[tuple[int, int]]) -> NDArray[np.float32]:
         read_until = max((end for _, end in spans), default=0)  # the encoder may not read all of a long query
@@ -87,12 +105,8 @@ class LateInteractionScorer:
         idf = self._idf({term for term in terms if term})
         return np.array([idf[term] if term else 0.0 for term in terms], dtype=np.float32)
 
-    def _split_now(self, text: str) -> tuple[str, ...]:
-        return tuple(self._embedder.tokenizer.windows(text, self._embedder.window_tokens))
-
     def _windows(self, section: StoredSection, query_idf: Mapping[str, float]) -> Sequence[str]:
-        text = scoring_text(section)
-        windows = self._split(text) if text else ()
+        windows = self.token_vectors.windows(scoring_text(section))
         if not 0 < self._windows_per_section < len(windows):
             return windows
         # fsum, since the words of a set come in another order in every process.
@@ -100,27 +114,17 @@ class LateInteractionScorer:
         best = sorted(range(len(windows)), key=lambda i: (-shared[i], i))[: self._windows_per_section]
         return [windows[i] for i in sorted(best)]
 
-    def _token_vectors(self, texts: Sequence[str]) -> dict[str, NDArray[np.int8]]:
-        keys = {
-            text: text_fingerprint("token vectors, int8", self._embedder.fingerprint, text) for text in texts
-        }
-        cached: dict[str, bytes] = {}
-        with suppress(StoreUnavailable):
-            cached = self._cache.lookup(keys.values())
-        missing = [text for text, key in keys.items() if key not in cached]
-        for start in range(0, len(missing), _ENCODE_BATCH):
-            batch = missing[start : start + _ENCODE_BATCH]
-            encoded = [quantise(vectors).tobytes() for vectors in self._embedder.token_vectors(batch)]
-            new = {keys[text]: value for text, value in zip(batch, encoded, strict=True)}
-            with suppress(StoreUnavailable):
-                self._cache.store(new)
-            cached.update(new)
-        dimensions = self._embedder.dimensions
-        # All through 8 bits, new ones too, so that a score does not depend on whether the cache was warm.
-        return {
-            text: np.frombuffer(cached[key], dtype=np.int8).reshape(-1, dimensions)
-            for text, key in keys.items()
-        }
+
+def _in_groups(windows: _Windows, n_windows: int) -> Iterator[_Windows]:
+    """Sections in their order, in groups that have so many windows or more together, but for the last."""
+    group: _Windows = {}
+    for i, texts in windows.items():
+        group[i] = texts
+        if sum(map(len, group.values())) >= n_windows:
+            yield group
+            group = {}
+    if group:
+        yield group
 
 
 class CrossEncoderSectionScorer:
@@ -132,8 +136,15 @@ class CrossEncoderSectionScorer:
     def __init__(self, cross_encoder: CrossEncoderScorer) -> None:
         self._cross_encoder = cross_encoder
 
-    def score(self, query: str, sections: Sequence[StoredSection]) -> NDArray[np.float64]:
-        """Raw logits."""
-        return self._cross_encoder.score(query, [scoring_text(section) for section in sections]).astype(
-            np.float64
-        )
+    def score(
+        self, query: str, sections: Sequence[StoredSection], is_over: IsOver | None = None
+    ) -> NDArray[np.float64]:
+        """Raw logits; with a limit of time in batches, in order."""
+        texts = [scoring_text(section) for section in sections]
+        scores = np.full(len(texts), np.nan)
+        step = _CROSS_ENCODED_AT_ONCE if is_over else max(1, len(texts))
+        for start in range(0, len(texts), step):
+            if is_over and is_over():
+                break
+            scores[start : start + step] = self._cross_encoder.score(query, texts[start : start + step])
+        return scores

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -17,6 +17,10 @@ _ROUNDING = 1e-6
 """Relative difference that float32 arithmetic can make; dividing by so small a deviation would rank noise."""
 
 
+IsOver = Callable[[], bool]
+"""Whether the time that scoring may take has passed."""
+
+
 class SectionScorer(Protocol):
     """Scores sections against a query."""
 
@@ -28,8 +32,16 @@ class SectionScorer(Protocol):
     def adds_lexical_score(self) -> bool:
         """Whether section BM25 is added to the score, both z-normalised over the scored sections."""
 
-    def score(self, query: str, sections: Sequence[StoredSection]) -> NDArray[np.float64]:
-        """One score per section, higher is better; shape (n_sections,)."""
+    def score(
+        self, query: str, sections: Sequence[StoredSection], is_over: IsOver | None = None
+    ) -> NDArray[np.float64]:
+        """One score per section, higher is better; shape (n_sections,).
+
+        Args:
+            query: Any text.
+            sections: The best by the cheap order first.
+            is_over: Asked before anything that takes long; once it is true, the sections that are left get NaN.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +92,26 @@ def rerank_sections(
     n_candidates: int,
     budget: int,
     section_text: SectionText = "restructured",
+    is_over: IsOver | None = None,
+    at_least: int = 1,
 ) -> list[ScoredSection]:
-    """The first ``budget`` sections of the cheap order (0: all) by the scorer; ties by document id and ordinal."""
+    """The first ``budget`` sections of the cheap order (0: all) by the scorer; ties by document id and ordinal.
+
+    The first ``at_least`` sections are scored however long it takes; of the others those are left out that no time is left
+    for when ``is_over``.
+    """
     ordered = cheap_order(lexical, candidates, n_candidates)[: budget or None]
     sections = [lexical.stored_section(position) for position, _ in ordered]
     lexical_scores = np.array([score for _, score in ordered])
-    own_scores = score_texts(query, sections, scorer, section_text)
+    if is_over is None:
+        own_scores = score_texts(query, sections, scorer, section_text)
+    else:
+        first = score_texts(query, sections[:at_least], scorer, section_text)
+        others = score_texts(query, sections[at_least:], scorer, section_text, is_over)
+        own_scores = np.concatenate([first, others])
+        in_time = np.flatnonzero(~np.isnan(own_scores))
+        sections = [sections[i] for i in in_time]
+        lexical_scores, own_scores = lexical_scores[in_time], own_scores[in_time]
     scores = own_scores
     if scorer.adds_lexical_score:
         scores = z_normalised(lexical_scores) + z_normalised(own_scores)
@@ -97,18 +123,22 @@ def rerank_sections(
 
 
 def score_texts(
-    query: str, sections: Sequence[StoredSection], scorer: SectionScorer, section_text: SectionText
+    query: str,
+    sections: Sequence[StoredSection],
+    scorer: SectionScorer,
+    section_text: SectionText,
+    is_over: IsOver | None = None,
 ) -> NDArray[np.float64]:
-    """One score per section, of the text that is to be read of it; of both texts the better."""
+    """One score per section, of the text that is to be read of it; of both texts the better. NaN where no time was left."""
     if section_text == "restructured":
-        return scorer.score(query, sections)
+        return scorer.score(query, sections, is_over)
     raw = [replace(section, rewritten=None) for section in sections]
     if section_text == "raw":
-        return scorer.score(query, raw)
+        return scorer.score(query, raw, is_over)
     rewritten = [at for at, section in enumerate(sections) if section.rewritten is not None]
-    scores = scorer.score(query, [*raw, *(sections[at] for at in rewritten)])
+    scores = scorer.score(query, [*raw, *(sections[at] for at in rewritten)], is_over)
     best = scores[: len(raw)].copy()
-    best[rewritten] = np.maximum(best[rewritten], scores[len(raw) :])
+    best[rewritten] = np.fmax(best[rewritten], scores[len(raw) :])
     return best
 
 

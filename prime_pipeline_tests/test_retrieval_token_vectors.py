@@ -1,0 +1,67 @@
+"""Token vectors: what is read of a section, how it is cut, and what is kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from prime_pipeline.indexes.lexical import StoredSection
+from prime_pipeline.models.late_interaction import MAX_QUANTISATION_ERROR
+from prime_pipeline.retrieval.token_vectors import TokenVectors, scoring_text
+from prime_pipeline.storage.blob_cache import BlobCache, NoCache
+from prime_pipeline_tests.fakes import Clock, HashingEmbedder, SlowEmbedder
+
+
+def section(text: str, *heading_path: str, body_start: int = 0) -> StoredSection:
+    return StoredSection("d", 1, "Title", heading_path, text, body_start, "d.md", 1, 2)
+
+
+@pytest.fixture
+def embedder() -> SlowEmbedder:
+    return SlowEmbedder(Clock())
+
+
+@pytest.fixture
+def vectors(embedder: SlowEmbedder, tmp_path: Path) -> TokenVectors:
+    return TokenVectors(embedder, BlobCache(tmp_path / "vectors.sqlite"))
+
+
+def test_a_scorer_reads_heading_path_and_body_without_the_heading_line() -> None:
+    assert scoring_text(section("## B\nbody\n", "A", "B", body_start=5)) == "A > B\nbody"
+    assert scoring_text(section("\n body \n")) == "body"
+
+
+def test_a_text_is_cut_into_what_the_embedder_reads(vectors: TokenVectors) -> None:
+    words = [f"word{i}" for i in range(70)]
+    cut = (" ".join(words[:64]), " ".join(words[64:]))
+    assert vectors.cut(" ".join(words)) == vectors.windows(" ".join(words)) == cut
+    assert vectors.windows("a few") == ("a few",)
+    assert vectors.windows("") == ()
+
+
+def test_vectors_are_made_once_and_kept_in_a_byte_per_component(
+    vectors: TokenVectors, embedder: SlowEmbedder
+) -> None:
+    assert vectors.kept(["bread and", "salt"]) == {}
+    made = vectors.of(["bread and", "salt", "bread and"])
+    assert embedder.token_texts == ["bread and", "salt"]
+    exact = HashingEmbedder().token_vectors(["bread and"])[0]
+    assert made["bread and"].shape == exact.shape == (2, 64)
+    assert np.abs(made["bread and"] - exact).max() <= MAX_QUANTISATION_ERROR * 1.01
+    again = vectors.of(["salt", "bread and"])
+    assert all(np.array_equal(again[window], made[window]) for window in made)
+    assert len(embedder.token_texts) == 2
+
+
+def test_what_is_encoded_is_not_kept_unless_told(vectors: TokenVectors) -> None:
+    encoded = vectors.encoded(["bread"])
+    assert vectors.kept(["bread"]) == {}
+    vectors.keep(encoded)
+    assert set(vectors.kept(["bread", "salt"])) == {"bread"}
+
+
+def test_another_model_has_other_keys(vectors: TokenVectors) -> None:
+    assert TokenVectors(HashingEmbedder("other"), NoCache()).key("bread") != vectors.key("bread")
+    assert vectors.key("salt") != vectors.key("bread")
