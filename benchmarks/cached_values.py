@@ -86,6 +86,7 @@ def main() -> None:
             "every use noted": noting_every_use(ours, now),
             "values beside keys": beside.lookup,
             "both": noting_every_use(beside, before),
+            "whether they are there": ours.present,
         }
         times: dict[str, list[float]] = {name: [] for name in ways}
         for _ in range(ROUNDS):

@@ -54,6 +54,7 @@ from prime_pipeline.restructuring.rewriting import Rewriter, rough_tokens
 from prime_pipeline.restructuring.strategy import Strategy
 from prime_pipeline.retrieval.retriever import Retriever, retriever_fingerprint
 from prime_pipeline.retrieval.systems import systems_of
+from prime_pipeline.retrieval.warming import Warmed
 from prime_pipeline.settings import Settings, load_settings
 from prime_pipeline.storage.blob_cache import BlobCache, Cache, NoCache
 from prime_pipeline.storage.documents import CatalogueEntry, DocumentStore
@@ -136,10 +137,13 @@ class Workspace:
         """
         on_disk: Cache
         try:
-            on_disk = BlobCache(self.home.token_vectors, self.settings.token_vector_cache_bytes)
+            on_disk = self._open_token_vectors()
         except StoreUnavailable:
             on_disk = NoCache()
         return MemoryCache(on_disk, self.settings.token_vector_memory_bytes)
+
+    def _open_token_vectors(self) -> BlobCache:
+        return BlobCache(self.home.token_vectors, self.settings.token_vector_cache_bytes)
 
     @cached_property
     def embedder(self) -> Embedder:
@@ -443,6 +447,18 @@ class Workspace:
             CrossEncoderScorer(self.settings.cross_encoder) if options.scorer == "cross_encoder" else None
         )
         return Retriever(folder, self.embedder, self.token_vectors, options, cross_encoder)
+
+    def warm(self) -> Warmed:
+        """Fill the cache of token vectors for what is served, see :meth:`Retriever.warm`.
+
+        Raises:
+            StoreUnavailable: The cache cannot be opened, read or written; a search would do without.
+            IndexNotFound, IndexCorrupt, IndexModelMismatch, SchemaMismatch: See :meth:`retriever`.
+        """
+        with self.retriever() as retriever:
+            if retriever.options.scorer == "late_interaction":
+                self._open_token_vectors().close()
+            return retriever.warm(self.progress)
 
     @property
     def served_variant(self) -> str:

@@ -118,10 +118,13 @@ def test_sources_that_hold_several_documents_name_the_document() -> None:
     assert source_of(hit) == "papers.json (1909.00694)"
 
 
-def test_hits_of_scoring_that_was_cut_short_say_how_far_it_came() -> None:
-    hit = replace(HIT, cut_short=CutShort(1_012, 4_800, 1_500))
+@pytest.mark.parametrize(
+    ("scorer", "remedy"), [("late_interaction", "; prime warm fills the cache ahead"), ("cross_encoder", "")]
+)
+def test_hits_of_scoring_that_was_cut_short_say_how_far_it_came(scorer: str, remedy: str) -> None:
+    hit = replace(HIT, signals={scorer: 1.0}, cut_short=CutShort(1_012, 4_800, 1_500))
     (note,) = cut_short_notes([hit, hit])
-    assert note.plain == "note: 1,012 of 4,800 sections were scored within 1,500 ms"
+    assert note.plain == f"note: 1,012 of 4,800 sections were scored within 1,500 ms{remedy}"
     assert list(cut_short_notes([HIT])) == list(cut_short_notes([])) == []
 
 

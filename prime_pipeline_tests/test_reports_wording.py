@@ -34,6 +34,7 @@ from prime_pipeline.reports.content import EXTRACTIVE, REPRESENTATIONS, Measured
         (wording.amount("index_bytes", 9_400_000), "9.4 MB"),
         (wording.amount("index_bytes", 12), "12 B"),
         (wording.amount("index_bytes", -9_400_000), "−9.4 MB"),
+        (wording.byte_size(1_073_741_824), "1.1 GB"),
         (wording.amount("vectors", 5_589), "5,589"),
         (wording.amount("money", 11.84), "11.84"),
     ],

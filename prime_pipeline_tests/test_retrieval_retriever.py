@@ -276,6 +276,14 @@ def test_the_next_search_comes_further_until_nothing_is_cut_short(hurry: Hurry) 
     assert found[3:] == [None, None]
 
 
+def test_a_warm_cache_leaves_nothing_to_cut_short(hurry: Hurry) -> None:
+    with hurry.retriever(time_limit_ms=1) as retriever:
+        retriever.warm()
+        hits = retriever.search("bread")
+    with hurry.retriever(time_limit_ms=0) as retriever:
+        assert retriever.search("bread") == hits
+
+
 def test_as_many_sections_as_are_asked_for_are_always_scored(hurry: Hurry) -> None:
     with hurry.retriever(time_limit_ms=1) as retriever:
         assert [hit.cut_short for hit in retriever.search("bread", top_k=7)] == [CutShort(7, 40, 1)] * 7

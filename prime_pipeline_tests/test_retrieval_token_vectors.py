@@ -50,6 +50,8 @@ def test_vectors_are_made_once_and_kept_in_a_byte_per_component(
     exact = HashingEmbedder().token_vectors(["bread and"])[0]
     assert made["bread and"].shape == exact.shape == (2, 64)
     assert np.abs(made["bread and"] - exact).max() <= MAX_QUANTISATION_ERROR * 1.01
+    keys = [vectors.key(window) for window in ("bread and", "salt", "pepper")]
+    assert vectors.present(keys) == {keys[0]: 2 * 64, keys[1]: 64}
     again = vectors.of(["salt", "bread and"])
     assert all(np.array_equal(again[window], made[window]) for window in made)
     assert len(embedder.token_texts) == 2
@@ -65,3 +67,9 @@ def test_what_is_encoded_is_not_kept_unless_told(vectors: TokenVectors) -> None:
 def test_another_model_has_other_keys(vectors: TokenVectors) -> None:
     assert TokenVectors(HashingEmbedder("other"), NoCache()).key("bread") != vectors.key("bread")
     assert vectors.key("salt") != vectors.key("bread")
+
+
+def test_the_room_is_that_of_the_cache(embedder: SlowEmbedder, tmp_path: Path) -> None:
+    cache = BlobCache(tmp_path / "limited.sqlite", size_limit_bytes=1_000)
+    assert TokenVectors(embedder, cache).capacity_bytes == 900
+    assert TokenVectors(embedder, NoCache()).capacity_bytes == 0

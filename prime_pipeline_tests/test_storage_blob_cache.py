@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import random
 import sqlite3
@@ -112,6 +113,7 @@ def test_what_is_there_is_used_without_writing(tmp_path: Path) -> None:
         before = observer.execute("PRAGMA data_version").fetchone()
         for _ in range(3):
             cache.lookup(map(str, range(50)))
+            cache.present(map(str, range(50)))
         assert observer.execute("PRAGMA data_version").fetchone() == before
     cache.close()
 
@@ -135,10 +137,43 @@ def test_what_goes_was_used_before_what_stays_but_for_a_sixteenth_of_the_limit(
             newest_gone = max(last_use.pop(key) for key in gone)
             assert newest_gone <= min(last_use.values()) + limit / 16 + 30
         for key in chance.sample(sorted(last_use), min(3, len(last_use))):
-            assert set(cache.lookup([key])) == {key}
+            found = set(cache.lookup([key])) if chance.random() < 0.5 else set(cache.present([key]))
+            assert found == {key}
             last_use[key] = n_stored
     assert 0 < len(last_use) < 200
     cache.close()
+
+
+def test_what_is_present_is_told_with_its_size(tmp_path: Path) -> None:
+    cache = BlobCache(tmp_path / "c.sqlite")
+    cache.store({f"k{i}": bytes(i) for i in range(1_200)})  # more than one query takes
+    keys = [f"k{i}" for i in range(0, 1_400, 2)]
+    assert cache.present(keys) == {f"k{i}": i for i in range(0, 1_200, 2)}
+    assert cache.present([]) == {}
+    cache.close()
+
+
+def test_being_asked_for_counts_as_use(tmp_path: Path) -> None:
+    cache = BlobCache(tmp_path / "c.sqlite", size_limit_bytes=100)
+    for key in "abcde":
+        cache.store({key: bytes(20)})
+    cache.present(["a"])
+    cache.store({"f": bytes(20)})
+    assert set(cache.present("abcdef")) == {"a", "d", "e", "f"}
+    cache.close()
+
+
+def test_what_fits_the_capacity_and_was_used_last_is_not_evicted(tmp_path: Path) -> None:
+    cache = BlobCache(tmp_path / "c.sqlite", size_limit_bytes=1_000)
+    cache.store({f"old{i}": bytes(100) for i in range(10)})
+    assert cache.capacity_bytes == 900
+    for i in range(9):
+        cache.store({f"new{i}": bytes(100)})
+    assert len(cache.present([f"new{i}" for i in range(9)])) == 9
+    cache.close()
+    unlimited = BlobCache(tmp_path / "other.sqlite")
+    assert unlimited.capacity_bytes == math.inf
+    unlimited.close()
 
 
 FIRST_LAYOUT = """
@@ -157,7 +192,7 @@ def test_a_file_in_the_first_layout_still_serves(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "c.sqlite")) as connection:
         connection.executescript(FIRST_LAYOUT)
     cache = BlobCache(tmp_path / "c.sqlite", size_limit_bytes=100)
-    assert cache.lookup("abc") == {"a": bytes(20), "b": bytes(20)}
+    assert cache.present("abc") == {"a": 20, "b": 20}
     cache.store({"c": bytes(30), "d": bytes(20)})  # 90 bytes
     cache.store({"e": bytes(20)})  # 110: b was used first
     assert set(cache.lookup("abcde")) == {"a", "c", "d", "e"}
@@ -246,5 +281,5 @@ def test_a_closed_cache_is_not_taken_for_a_damaged_one(tmp_path: Path) -> None:
 def test_no_cache_keeps_nothing() -> None:
     cache = NoCache()
     cache.store({"a": b"x"})
-    assert cache.lookup("a") == {}
+    assert (cache.lookup("a"), cache.present("a"), cache.capacity_bytes) == ({}, {}, 0)
     cache.close()

@@ -71,6 +71,12 @@ class FullDisk:
         del keys
         return {}
 
+    def present(self, keys: Iterable[str]) -> dict[str, int]:
+        del keys
+        return {}
+
+    capacity_bytes = 0.0
+
     def store(self, values: Mapping[str, bytes]) -> None:
         raise StoreUnavailable(Path("cache"), f"no room for {len(values)}")
 
@@ -85,6 +91,15 @@ def test_what_cannot_be_kept_below_is_kept_in_memory() -> None:
     assert cache.lookup(["a"]) == {"a": b"1"}
     cache.close()
     assert cache.lookup(["a"]) == {}
+
+
+def test_what_is_present_and_how_much_is_kept_is_asked_below(tmp_path: Path) -> None:
+    limited = BlobCache(tmp_path / "limited.sqlite", 100)
+    cache = MemoryCache(limited, 1)
+    cache.store({"a": b"123"})
+    assert cache.present(["a", "b"]) == {"a": 3}
+    assert cache.capacity_bytes == limited.capacity_bytes == 90
+    cache.close()
 
 
 def test_several_threads_find_what_each_stored(below: CountingCache) -> None:

@@ -138,7 +138,8 @@ def cut_short_notes(hits: Sequence[SectionHit]) -> Iterator[Text]:
     if not hits or (cut := hits[0].cut_short) is None:
         return
     came = f"{cut.n_scored:,} of {cut.n_sections:,} sections were scored within {cut.time_limit_ms:,} ms"
-    yield message("note:", came)
+    remedy = "; prime warm fills the cache ahead" if "late_interaction" in hits[0].signals else ""
+    yield message("note:", came + remedy)
 
 
 def _hit_panel(hit: SectionHit) -> Panel:

@@ -103,11 +103,16 @@ def queries_about(n: int, n_clusters: int | None) -> str:
     return f"{plural(n, 'query', 'queries')}{about}"
 
 
+def byte_size(size_bytes: float) -> str:
+    """A size in the largest decimal unit that it fills: 1,200,000 bytes are 1.2 MB."""
+    unit, size = next(((unit, size) for unit, size in _UNITS if abs(size_bytes) >= size), ("B", 1.0))
+    return f"{number(size_bytes / size, 0 if unit == 'B' else 1)} {unit}"
+
+
 def amount(cost: str, value: float) -> str:
     """A cost in the unit that its name implies; whole numbers without decimals."""
     if cost == "index_bytes":
-        unit, size = next(((unit, size) for unit, size in _UNITS if abs(value) >= size), ("B", 1.0))
-        return f"{number(value / size, 0 if unit == 'B' else 1)} {unit}"
+        return byte_size(value)
     return count(value) if float(value).is_integer() else number(value, 2)
 
 

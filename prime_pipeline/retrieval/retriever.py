@@ -16,6 +16,7 @@ from prime_pipeline.indexes.lexical import LexicalIndex, StoredSection
 from prime_pipeline.indexes.vectors import VectorIndex, VectorSearch
 from prime_pipeline.models.cross_encoder import CrossEncoderScorer
 from prime_pipeline.models.embedder import Embedder
+from prime_pipeline.progress import Progress, silent
 from prime_pipeline.records import CutShort, Run, SectionHit, section_id
 from prime_pipeline.retrieval.options import RetrievalOptions
 from prime_pipeline.retrieval.scorers import CrossEncoderSectionScorer, LateInteractionScorer
@@ -29,6 +30,7 @@ from prime_pipeline.retrieval.stage2 import (
     order_sections,
     rerank_sections,
 )
+from prime_pipeline.retrieval.warming import Warmed, warm_token_vectors
 from prime_pipeline.storage.blob_cache import Cache
 from prime_pipeline.storage.fingerprint import fingerprint
 from prime_pipeline.storage.metadata_file import MetadataFile
@@ -133,11 +135,11 @@ class Retriever:
         self._metadata = MetadataFile(folder / METADATA_FILE)
         self._lexical = LexicalIndex(folder / LEXICAL_FILE)
         self._vectors = VectorIndex(folder)
-        self._scorers: dict[str, SectionScorer] = {
-            "late_interaction": LateInteractionScorer(
-                embedder, token_vectors, self.idf, options.windows_per_section
-            )
-        }
+        late_interaction = LateInteractionScorer(
+            embedder, token_vectors, self.idf, options.windows_per_section
+        )
+        self._token_vectors = late_interaction.token_vectors
+        self._scorers: dict[str, SectionScorer] = {"late_interaction": late_interaction}
         if cross_encoder is not None:
             self._scorers["cross_encoder"] = CrossEncoderSectionScorer(cross_encoder)
 
@@ -233,6 +235,22 @@ class Retriever:
         candidates = Candidates([(doc_id, 1.0)], {}, section_scores)
         sections = self._sections(query, candidates, options, self.manifest.n_sections)
         return tuple(section_id(s.section.doc_id, s.section.ordinal) for s in sections)
+
+    def warm(self, progress: Progress = silent) -> Warmed:
+        """Make and keep the token vectors of all sections, so that no query has to; finished work survives an interruption.
+
+        Cheap when all are there. Where another scorer than late interaction is chosen, there is nothing to do.
+
+        Args:
+            progress: Told of the sections that are looked through, and of the windows that are encoded.
+
+        Raises:
+            StoreUnavailable: The cache cannot be read or written.
+        """
+        self._require_open()
+        if self.options.scorer != "late_interaction":
+            return Warmed(self.options.scorer)
+        return warm_token_vectors(self._lexical, self.options.section_text, self._token_vectors, progress)
 
     def idf(self, words: Iterable[str]) -> dict[str, float]:
         """Smoothed IDF over the indexed documents: ln((N + 1) / (df + 1)) + 1 (the PRIME paper, section 3.3)."""

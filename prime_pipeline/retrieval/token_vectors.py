@@ -43,6 +43,11 @@ class TokenVectors:
         self._cache = cache
         self._windows_kept = lru_cache(_SPLIT_TEXTS_KEPT)(self.cut)
 
+    @property
+    def capacity_bytes(self) -> float:
+        """See :attr:`~prime_pipeline.storage.blob_cache.Cache.capacity_bytes`."""
+        return self._cache.capacity_bytes
+
     def windows(self, text: str) -> tuple[str, ...]:
         """As :meth:`cut` cuts a text; those of the last texts are kept."""
         return self._windows_kept(text)
@@ -54,6 +59,14 @@ class TokenVectors:
     def key(self, window: str) -> str:
         """By what the vectors of a window are kept."""
         return text_fingerprint("token vectors, int8", self._embedder.fingerprint, window)
+
+    def present(self, keys: Iterable[str]) -> dict[str, int]:
+        """The sizes in bytes of those keys' vectors that are kept; none is read.
+
+        Raises:
+            StoreUnavailable: The cache cannot be read.
+        """
+        return self._cache.present(keys)
 
     def encoded(self, windows: Sequence[str]) -> dict[str, bytes]:
         """The vectors of windows by key, computed now and not kept."""

@@ -10,8 +10,9 @@ import sqlite3
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
+from math import inf
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from prime_pipeline.errors import StoreCorrupt
 from prime_pipeline.storage.sqlite import BUSY_TIMEOUT_S, SharedDatabase, remove_database
@@ -42,8 +43,15 @@ class Cache(Protocol):
     def lookup(self, keys: Iterable[str]) -> dict[str, bytes]:
         """The values of those keys that are present."""
 
+    def present(self, keys: Iterable[str]) -> dict[str, int]:
+        """The sizes in bytes of those keys' values that are present, without reading any."""
+
     def store(self, values: Mapping[str, bytes]) -> None:
         """Add values, if there is room for them."""
+
+    @property
+    def capacity_bytes(self) -> float:
+        """Values of so many bytes together, used last, are never evicted for one another; infinite without a limit."""
 
     def close(self) -> None:
         """Let go of what was opened."""
@@ -57,8 +65,18 @@ class NoCache:
         del keys
         return {}
 
+    def present(self, keys: Iterable[str]) -> dict[str, int]:
+        """Nothing."""
+        del keys
+        return {}
+
     def store(self, values: Mapping[str, bytes]) -> None:
         """Forget them."""
+
+    @property
+    def capacity_bytes(self) -> float:
+        """None at all."""
+        return 0.0
 
     def close(self) -> None:
         """Nothing is open."""
@@ -90,13 +108,13 @@ class BlobCache:
 
     def lookup(self, keys: Iterable[str]) -> dict[str, bytes]:
         """The values of those keys that are present."""
-        wanted = list(dict.fromkeys(keys))
-        database = self._database
-        try:
-            return self._lookup(database, wanted)
-        except StoreCorrupt:
-            self._renew(database)
-            return {}
+        rows = self._rows("value", keys)
+        return {key: value for key, _, value in rows}
+
+    def present(self, keys: Iterable[str]) -> dict[str, int]:
+        """The sizes in bytes of those keys' values that are present. This counts as use; no value is read."""
+        rows = self._rows("size_bytes", keys)
+        return {key: size_bytes for key, _, size_bytes in rows}
 
     def store(self, values: Mapping[str, bytes]) -> None:
         """Add values in one transaction; a key that is present stays as it is."""
@@ -115,6 +133,11 @@ class BlobCache:
         with self._database.reading() as connection:
             return _state(connection, "total_bytes")
 
+    @property
+    def capacity_bytes(self) -> float:
+        """See :class:`Cache`: nine tenths of the limit, which is what eviction leaves."""
+        return inf if self._limit is None else self._limit * _KEPT_AFTER_EVICTION
+
     def close(self) -> None:
         """Close the file."""
         self._database.close()
@@ -130,17 +153,29 @@ class BlobCache:
                 remove_database(self._path)
                 self._database = self._open()
 
-    def _lookup(self, database: SharedDatabase, wanted: list[str]) -> dict[str, bytes]:
-        found: list[tuple[str, int, bytes]] = []
+    def _rows(self, column: str, keys: Iterable[str]) -> list[tuple[str, int, Any]]:
+        """Key, last noted use and one more column of every entry that is present, used now."""
+        wanted = list(dict.fromkeys(keys))
+        database = self._database
+        try:
+            return self._rows_in(database, column, wanted)
+        except StoreCorrupt:
+            self._renew(database)
+            return []
+
+    def _rows_in(
+        self, database: SharedDatabase, column: str, wanted: list[str]
+    ) -> list[tuple[str, int, Any]]:
+        found: list[tuple[str, int, Any]] = []
         with database.reading() as connection:
             for start in range(0, len(wanted), _KEYS_PER_QUERY):
                 some = wanted[start : start + _KEYS_PER_QUERY]
-                query = f"SELECT key, used, value FROM blobs WHERE key IN ({','.join('?' * len(some))})"  # noqa: S608
+                query = f"SELECT key, used, {column} FROM blobs WHERE key IN ({','.join('?' * len(some))})"  # noqa: S608
                 found += connection.execute(query, some)
             if self._limit is not None and found:
                 long_ago = _state(connection, "clock") - self._limit * _NOTED_AGAIN_AFTER
                 _note_use(connection, [key for key, used, _ in found if used < long_ago])
-        return {key: value for key, _, value in found}
+        return found
 
     def _store(self, database: SharedDatabase, values: Mapping[str, bytes]) -> None:
         with database.writing() as connection:

@@ -34,6 +34,15 @@ class MemoryCache:
             found.update(fetched)
         return found
 
+    def present(self, keys: Iterable[str]) -> dict[str, int]:
+        """The sizes in bytes of those keys' values that are present below, without reading any."""
+        return self._below.present(keys)
+
+    @property
+    def capacity_bytes(self) -> float:
+        """That of what is below."""
+        return self._below.capacity_bytes
+
     def store(self, values: Mapping[str, bytes]) -> None:
         """Add values, in memory and below."""
         self._remember(values)

