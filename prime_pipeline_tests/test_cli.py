@@ -97,6 +97,7 @@ def test_people_are_shown_what_happened(corpus: Path) -> None:
         (["refresh"], "CorpusNotSet", "--corpus"),
         (["refresh", "--corpus", "nowhere"], "CorpusNotFound", "nowhere"),
         (["search", "anything"], "IndexNotFound", "prime refresh"),
+        (["explain", "anything"], "IndexNotFound", "prime refresh"),
         (["warm"], "IndexNotFound", "prime refresh"),
         (["status"], "IndexNotFound", "prime refresh"),
         (["rollback"], "IndexNotFound", "prime refresh"),
@@ -120,9 +121,9 @@ def test_wrong_usage_is_one_json_object_too(arguments: list[str], tmp_path: Path
     assert set(json.loads(result.stdout)) == {"error", "message"}
 
 
-@pytest.mark.parametrize("command", ["search", "warm", "status", "rollback", "gc"])
+@pytest.mark.parametrize("command", ["search", "explain", "warm", "status", "rollback", "gc"])
 def test_a_home_that_is_none_is_left_alone(command: str, tmp_path: Path) -> None:
-    arguments = [command, "x"] if command == "search" else [command]
+    arguments = [command, "x"] if command in {"search", "explain"} else [command]
     answer = as_json(*arguments, "--home", str(tmp_path / "mistyped"), exit_code=1)
     assert answer["error"] == "IndexNotFound"
     assert not (tmp_path / "mistyped").exists()

@@ -54,6 +54,35 @@ def home(published: Path, tmp_path: Path) -> Path:
     return shutil.copytree(published, tmp_path / "home")
 
 
+def test_the_hits_of_a_search_are_explained(home: Path) -> None:
+    explained = as_json("explain", QUESTION, "-k", "3")
+    searched = as_json("search", QUESTION, "-k", "3")
+    assert (explained["variant"], explained["build"]) == (searched["variant"], searched["build"])
+    extra = ("arms", "fused_score", "normalised", "words", "verdict")
+    shared = [{name: value for name, value in hit.items() if name not in extra} for hit in explained["hits"]]
+    assert shared == searched["hits"]
+    assert explained["documents"] == 2
+    assert explained["unknown_words"] == ["how", "many", "does", "quark"]
+
+    best = explained["hits"][0]
+    assert best["section_id"] == "alpha#1"
+    assert best["arms"]["document_bm25"]["rank"] == 1
+    assert sum(best["normalised"].values()) == pytest.approx(best["score"])
+    assert {"workers", "alive"} <= {word["word"] for word in best["words"]}
+    assert best["verdict"] == {"status": "accepted", "reason": "the first rewrite passed", "findings": []}
+
+
+def test_people_are_shown_why(home: Path) -> None:
+    text = prime("explain", QUESTION, "-k", "1").output
+    for told in ("Schedulers › Scheduling", "papers.json (alpha)", "in no document", "accepted: the first"):
+        assert told in text
+
+
+def test_a_search_without_a_word_explains_nothing(home: Path) -> None:
+    assert as_json("explain", "?!")["hits"] == []
+    assert "nothing found" in prime("explain", "?!").output
+
+
 def test_warming_leaves_the_next_search_nothing_to_encode(home: Path) -> None:
     first = as_json("warm")
     assert (first["scorer"], first["n_windows"], first["n_present"]) == ("late_interaction", 4, 0)
@@ -109,6 +138,7 @@ def test_a_cache_that_cannot_be_opened_is_an_error_for_warming_alone(home: Path)
 
 def test_a_search_that_ran_out_of_time_says_so(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PRIME_RETRIEVAL__TIME_LIMIT_MS", "1")
-    (hit,) = as_json("search", QUESTION, "-k", "1")["hits"]
-    assert hit["cut_short"] == {"n_scored": 1, "n_sections": 4, "time_limit_ms": 1}
-    assert "1 of 4 sections were scored within 1 ms" in prime("search", QUESTION, "-k", "1").output
+    for command in ("search", "explain"):
+        (hit,) = as_json(command, QUESTION, "-k", "1")["hits"]
+        assert hit["cut_short"] == {"n_scored": 1, "n_sections": 4, "time_limit_ms": 1}
+        assert "1 of 4 sections were scored within 1 ms" in prime(command, QUESTION, "-k", "1").output

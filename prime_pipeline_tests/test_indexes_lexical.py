@@ -187,6 +187,30 @@ def test_a_title_or_heading_is_found_too(tmp_path: Path) -> None:
     assert set(sections_found(index, "pot")) == {("a", 2)}
 
 
+def test_words_are_told_where_a_query_would_find_them(index: LexicalIndex) -> None:
+    words = lexical_words("Running, runs: STRASSE! naive H2O 漢字 near finance secret nowhere")
+    n_documents = {word: index.document_frequency(word) for word in words}
+    assert n_documents == {word: len(found(index, word)) for word in words}
+    assert n_documents["nowhere"] == 0
+    assert n_documents["secret"] == 1
+    assert n_documents["running"] == n_documents["runs"] > 1
+    for position in range(len(index.sections.rows)):
+        section = index.stored_section(position)
+        place = (section.doc_id, section.ordinal)
+        assert index.words_in(words, section) == [w for w in words if place in sections_found(index, w)]
+
+
+def test_words_of_scripts_that_fts_cuts_finer_are_told_too(tmp_path: Path) -> None:
+    index = opened(tmp_path / "l.sqlite", make_document("a", "ஶ்ரீ"), make_document("b", "other"))
+    (word,) = lexical_words("ஶ்ரீ")
+    section = index.stored_section(0)
+    assert (section.doc_id, index.document_frequency(word), index.words_in([word], section)) == (
+        "a",
+        1,
+        [word],
+    )
+
+
 def test_ties_are_in_order_of_id(tmp_path: Path) -> None:
     documents = [make_document(i, "same words", "other words") for i in ("c", "a", "b", "Z")]
     index = opened(tmp_path / "l", *documents, make_document("y", "nothing"))

@@ -302,6 +302,12 @@ def test_the_limit_of_the_call_wins_and_stage_1_has_none(hurry: Hurry) -> None:
         assert {hit.cut_short for hit in retriever.search("bread", options=alone)} == {None}
 
 
+def test_an_explanation_is_of_the_search_within_the_limit(hurry: Hurry) -> None:
+    with hurry.retriever(time_limit_ms=950) as retriever:
+        explained = retriever.explain("bread")
+    assert {hit.hit.cut_short for hit in explained.hits} == {CutShort(10, 40, 950)}
+
+
 def test_rankings_for_evaluation_know_no_limit(hurry: Hurry) -> None:
     with hurry.retriever(time_limit_ms=1) as limited, hurry.retriever(time_limit_ms=0) as unlimited:
         assert len(limited.rank("bread").sections) == 40

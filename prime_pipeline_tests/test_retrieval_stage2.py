@@ -118,6 +118,15 @@ def test_a_scorer_may_be_mixed_with_bm25(lexical: LexicalIndex) -> None:
     assert [hit.score for hit in hits] == pytest.approx(expected)
 
 
+def test_signals_are_told_as_they_were_added_up(lexical: LexicalIndex) -> None:
+    found = candidates(lexical, "b", "c", "a")
+    mixed = rerank_sections("bread", lexical, found, LengthScorer(adds_lexical_score=True), 30, 0)
+    assert all(hit.normalised.keys() == {"section_bm25", "length"} for hit in mixed)
+    assert [sum(hit.normalised.values()) for hit in mixed] == pytest.approx([hit.score for hit in mixed])
+    alone = rerank_sections("bread", lexical, found, LengthScorer(), 30, 0)
+    assert all(hit.normalised == {} for hit in alone)
+
+
 def after(n_questions: int) -> IsOver:
     """Time that is over when it has been asked about so often."""
     asked = iter(range(n_questions))

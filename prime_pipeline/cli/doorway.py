@@ -21,6 +21,8 @@ EXIT_FAILED = 1
 EXIT_PARTIAL = 3
 EXIT_INTERRUPTED = 130
 
+NOT_YET = "full mode has published nothing yet: the offline index answers"
+
 app = typer.Typer(
     name="prime",
     help="Prepare a corpus of structured documents for retrieval, and keep it prepared.",

@@ -1,14 +1,16 @@
-"""Commands about how queries are answered: making the first ones as quick as later ones."""
+"""Commands about how queries are answered: why sections were found, and making the first queries as quick as later ones."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from prime_pipeline.cli.doorway import (
     EXIT_INTERRUPTED,
     EXIT_PARTIAL,
+    NOT_YET,
     HomeOption,
     JsonOption,
     ProfileOption,
@@ -20,7 +22,50 @@ from prime_pipeline.cli.doorway import (
 )
 
 if TYPE_CHECKING:
+    from prime_pipeline.reporting.explaining import Verdict
+    from prime_pipeline.retrieval.explanation import HitExplanation
     from prime_pipeline.retrieval.warming import Warmed
+
+
+@app.command()
+def explain(
+    query: Annotated[str, typer.Argument(help="The question, in plain words.")],
+    top_k: Annotated[int | None, typer.Option("--top-k", "-k", min=1, help="Sections to explain.")] = None,
+    profile: ProfileOption = None,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show why the sections that answer a question were found: ranks, scores, matched words, verdict, source.
+
+    The sections are those of prime search.
+    """
+    with reporting(as_json) as console:
+        from prime_pipeline.console.explaining import explanation_view
+        from prime_pipeline.reporting.explaining import verdicts
+
+        waiting = nullcontext() if as_json else console.status("searching")
+        options = {"home": home, "profile": profile}
+        with opened_workspace(options, console, show_progress=False) as workspace:
+            with waiting, workspace.retriever() as retriever:
+                found = retriever.explain(query, top_k)
+                judged = verdicts(workspace, retriever, [explained.hit for explained in found.hits])
+            manifest = retriever.manifest
+            if manifest.variant != workspace.settings.mode and not as_json:
+                console.print(f"[dim]{NOT_YET}[/]")
+        if not as_json:
+            console.print(explanation_view(found, judged))
+            return
+        print_json(
+            {
+                "query": query,
+                "variant": manifest.variant,
+                "build": manifest.build_id,
+                "documents": found.n_documents,
+                "words": [_fields(word) for word in found.words],
+                "unknown_words": list(found.unknown_words),
+                "hits": [_hit_fields(hit, verdict) for hit, verdict in zip(found.hits, judged, strict=True)],
+            }
+        )
 
 
 @app.command()
@@ -50,7 +95,16 @@ def warm(profile: ProfileOption = None, home: HomeOption = None, as_json: JsonOp
             raise typer.Exit(EXIT_PARTIAL)
 
 
+def _hit_fields(explained: HitExplanation, verdict: Verdict) -> dict[str, Any]:
+    fields = _fields(explained)
+    return {**fields.pop("hit"), **fields, "verdict": _fields(verdict)}
+
+
 def _warmed_fields(warmed: Warmed, limit_bytes: int) -> dict[str, Any]:
+    return {**_fields(warmed), "n_left": warmed.n_left, "limit_bytes": limit_bytes}
+
+
+def _fields(record: Any) -> dict[str, Any]:
     from dataclasses import asdict
 
-    return {**asdict(warmed), "n_left": warmed.n_left, "limit_bytes": limit_bytes}
+    return asdict(record)

@@ -11,6 +11,7 @@ import typer
 
 from prime_pipeline.cli.doorway import (
     EXIT_PARTIAL,
+    NOT_YET,
     HomeOption,
     JsonOption,
     ModeOption,
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from prime_pipeline.workspace import Workspace
 
 DEMO_QUESTION = "How can I retry a failing call with exponential backoff?"
-
-_NOT_YET = "full mode has published nothing yet: the offline index answers"
 
 
 @app.command()
@@ -134,7 +133,7 @@ def search(
             hits = retriever.search(query, top_k)
         variant = retriever.manifest.variant
         if variant != workspace.mode and not as_json:
-            console.print(f"[dim]{_NOT_YET}[/]")
+            console.print(f"[dim]{NOT_YET}[/]")
         if as_json:
             print_json(
                 {
@@ -290,7 +289,7 @@ def _measures_fields(summary: RefreshSummary) -> dict[str, Any]:
 def _status_notes(workspace: Workspace, manifest: Manifest) -> dict[str, str]:
     """Where what is served is not what the settings ask for."""
     if manifest.variant != workspace.mode:
-        return {"note": _NOT_YET}
+        return {"note": NOT_YET}
     if manifest.variant == "full" and manifest.restructuring != workspace.strategy.label:
         return {"note": f"the settings ask for {workspace.strategy.label}: refresh to apply them"}
     return {}

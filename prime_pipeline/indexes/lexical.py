@@ -431,6 +431,17 @@ class LexicalIndex:
         most = max_word_share * len(self.doc_ids if table == "documents_fts" else self.sections.rows)
         return [word for word in words if self._n_rows_with(table, word) <= most] or words
 
+    def document_frequency(self, word: str) -> int:
+        """In how many documents a query's word occurs, as queries find it (by stem); see :func:`lexical_words`."""
+        return self._n_rows_with("documents_fts", word)
+
+    def words_in(self, words: Iterable[str], section: StoredSection) -> list[str]:
+        """Those of a query's words that occur in a section, title and headings included, as queries find them."""
+        query = "SELECT section_row FROM sections JOIN documents USING (document_row) WHERE doc_id = ? AND ordinal = ?"
+        ((row,),) = self._rows(query, section.doc_id, section.ordinal)
+        occurs = "SELECT 1 FROM sections_fts WHERE rowid = ? AND sections_fts MATCH ?"
+        return [word for word in words if self._rows(occurs, row, match_expression([word]))]
+
     def stored_section(self, position: int) -> StoredSection:
         """The section at a position of :attr:`sections`."""
         (row,) = self._rows(f"{_STORED_SECTIONS} WHERE section_row = ?", int(self.sections.rows[position]))

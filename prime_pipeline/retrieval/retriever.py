@@ -18,6 +18,7 @@ from prime_pipeline.models.cross_encoder import CrossEncoderScorer
 from prime_pipeline.models.embedder import Embedder
 from prime_pipeline.progress import Progress, silent
 from prime_pipeline.records import CutShort, Run, SectionHit, section_id
+from prime_pipeline.retrieval.explanation import Explanation, explain_hits
 from prime_pipeline.retrieval.options import RetrievalOptions
 from prime_pipeline.retrieval.scorers import CrossEncoderSectionScorer, LateInteractionScorer
 from prime_pipeline.retrieval.stage1 import Candidates, find_candidates
@@ -164,22 +165,23 @@ class Retriever:
             ``time_limit_ms`` ended the scoring of sections, each hit says so; the first ``top_k`` of the cheap order are
             scored in any case.
         """
-        self._require_open()
-        options = options or self.options
-        top_k = options.top_k if top_k is None else top_k
-        if top_k < 1 or not lexical_words(query):
-            return []
-        query = _encodable(query)
-        candidates = find_candidates(query, self._lexical, self._vectors, self._embedder, options)
-        is_over = self._time_limit(options)
-        sections = self._sections(query, candidates, options, top_k, is_over)
-        is_short = is_over is not None and is_over()
-        cut_short = self._cut_short(candidates, options, top_k, len(sections)) if is_short else None
-        stage1_rank = {doc_id: rank for rank, (doc_id, _) in enumerate(candidates.ranking, start=1)}
-        return [
-            _hit(rank, scored, stage1_rank[scored.section.doc_id], candidates, cut_short)
-            for rank, scored in enumerate(sections[:top_k], start=1)
-        ]
+        found = self._search(query, top_k, options)
+        return found.hits if found else []
+
+    def explain(
+        self, query: str, top_k: int | None = None, options: RetrievalOptions | None = None
+    ) -> Explanation:
+        """The hits of :meth:`search`, with what led to each: places in the arms, signals, words that matched.
+
+        Args:
+            query: Any text; nothing in it is read as syntax.
+            top_k: Sections to return; by default that of the options.
+            options: Other options for this query.
+        """
+        found = self._search(query, top_k, options)
+        if found is None:
+            return Explanation(query, len(self._lexical.doc_ids))
+        return explain_hits(query, self._lexical, found.candidates, found.sections, found.hits)
 
     def rank(
         self,
@@ -290,6 +292,26 @@ class Retriever:
             section_id(doc_ids[sections.documents[at]], int(sections.ordinals[at])) for at, _ in ordered
         )
 
+    def _search(self, query: str, top_k: int | None, options: RetrievalOptions | None) -> _Found | None:
+        """What a search finds; None for nothing to search for."""
+        self._require_open()
+        options = options or self.options
+        top_k = options.top_k if top_k is None else top_k
+        if top_k < 1 or not lexical_words(query):
+            return None
+        query = _encodable(query)
+        candidates = find_candidates(query, self._lexical, self._vectors, self._embedder, options)
+        is_over = self._time_limit(options)
+        sections = self._sections(query, candidates, options, top_k, is_over)
+        is_short = is_over is not None and is_over()
+        cut_short = self._cut_short(candidates, options, top_k, len(sections)) if is_short else None
+        stage1_rank = {doc_id: rank for rank, (doc_id, _) in enumerate(candidates.ranking, start=1)}
+        hits = [
+            _hit(rank, scored, stage1_rank[scored.section.doc_id], candidates, cut_short)
+            for rank, scored in enumerate(sections[:top_k], start=1)
+        ]
+        return _Found(candidates, sections[:top_k], hits)
+
     def _time_limit(self, options: RetrievalOptions) -> IsOver | None:
         """Tells when the scoring of sections, which starts now, has to end; None without a limit."""
         if not options.time_limit_ms or options.scorer == "none":
@@ -332,6 +354,15 @@ class Retriever:
             is_over,
             at_least=top_k,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a search found: the hits, and what the stages made of them."""
+
+    candidates: Candidates
+    sections: list[ScoredSection]
+    hits: list[SectionHit]
 
 
 def _budget(options: RetrievalOptions, top_k: int) -> int | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -52,11 +52,14 @@ class ScoredSection:
         section: The section.
         score: Higher is better.
         signals: What went into the score, by name.
+        normalised: The signals as they were added up, z-normalised over the scored sections; empty where one alone is the
+            score.
     """
 
     section: StoredSection
     score: float
     signals: Mapping[str, float]
+    normalised: Mapping[str, float] = field(default_factory=dict)
 
 
 def cheap_order(lexical: LexicalIndex, candidates: Candidates, n_candidates: int) -> list[tuple[int, float]]:
@@ -112,12 +115,14 @@ def rerank_sections(
         in_time = np.flatnonzero(~np.isnan(own_scores))
         sections = [sections[i] for i in in_time]
         lexical_scores, own_scores = lexical_scores[in_time], own_scores[in_time]
-    scores = own_scores
+    signals = {"section_bm25": lexical_scores, scorer.name: own_scores}
+    scores, normalised = own_scores, {}
     if scorer.adds_lexical_score:
-        scores = z_normalised(lexical_scores) + z_normalised(own_scores)
+        normalised = {name: z_normalised(values) for name, values in signals.items()}
+        scores = normalised["section_bm25"] + normalised[scorer.name]
     scored = [
-        ScoredSection(section, float(score), {"section_bm25": float(bm25), scorer.name: float(own)})
-        for section, score, bm25, own in zip(sections, scores, lexical_scores, own_scores, strict=True)
+        ScoredSection(section, float(scores[i]), _at(i, signals), _at(i, normalised))
+        for i, section in enumerate(sections)
     ]
     return sorted(scored, key=lambda s: (-s.score, s.section.doc_id, s.section.ordinal))
 
@@ -140,6 +145,10 @@ def score_texts(
     best = scores[: len(raw)].copy()
     best[rewritten] = np.fmax(best[rewritten], scores[len(raw) :])
     return best
+
+
+def _at(position: int, signals: Mapping[str, NDArray[np.float64]]) -> dict[str, float]:
+    return {name: float(values[position]) for name, values in signals.items()}
 
 
 def z_normalised(scores: NDArray[np.float64]) -> NDArray[np.float64]:
