@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import chain, takewhile
 from math import fsum
 
@@ -25,6 +26,8 @@ _ENCODED_AT_ONCE = 16
 """Windows, where time is no matter; else one section's."""
 _CROSS_ENCODED_AT_ONCE = 8
 """Sections, where time matters; else all."""
+_WINDOWS_KEPT = 2_048
+"""Of long sections, with their words in memory: some 10 kB each."""
 _ALPHANUMERIC_RUN = re.compile(r"[^\W_]+")
 
 IdfLookup = Callable[[Iterable[str]], Mapping[str, float]]
@@ -58,6 +61,7 @@ class LateInteractionScorer:
         self._embedder = embedder
         self._idf = idf
         self.token_vectors = TokenVectors(embedder, cache)
+        self._words_of = lru_cache(_WINDOWS_KEPT)(_words_of)
 
     def score(
         self, query: str, sections: Sequence[StoredSection], is_over: IsOver | None = None
@@ -110,9 +114,13 @@ class LateInteractionScorer:
         if not 0 < self._windows_per_section < len(windows):
             return windows
         # fsum, since the words of a set come in another order in every process.
-        shared = [fsum(query_idf[word] for word in query_idf.keys() & set(term_words(w))) for w in windows]
+        shared = [fsum(query_idf[word] for word in query_idf.keys() & self._words_of(w)) for w in windows]
         best = sorted(range(len(windows)), key=lambda i: (-shared[i], i))[: self._windows_per_section]
         return [windows[i] for i in sorted(best)]
+
+
+def _words_of(window: str) -> frozenset[str]:
+    return frozenset(term_words(window))
 
 
 def _in_groups(windows: _Windows, n_windows: int) -> Iterator[_Windows]:
