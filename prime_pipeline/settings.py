@@ -136,6 +136,12 @@ class RetrievalSettings(_Group):
     rerank_budget: _Count = Field(
         default=48, description="Sections scored in stage 2; 0 scores all of the candidates."
     )
+    scorer_weight: _Threshold = Field(
+        default=1.0, description="Of late interaction in the score of a section, where section BM25 has 1."
+    )
+    stage1_weight: _Threshold = Field(
+        default=0.0, description="Of the score of the section's document in stage 1, likewise."
+    )
     windows_per_section: _Count = Field(
         default=4,
         description="Windows of a long section that late interaction scores, those that share most with the query; 0: all.",

@@ -37,7 +37,7 @@ EXPLAINED = HitExplanation(
     hit=HIT,
     arms={"document_bm25": ArmPlace(1, 12.345), "section_bm25": None, "metadata_vector": ArmPlace(4, -0.25)},
     fused_score=0.03226,
-    normalised={"section_bm25": 2.0, "late_interaction": -0.25},
+    added={"section_bm25": 2.0, "late_interaction": -0.25},
     words=(REST, LET),
 )
 WORDS = (LET, REST, DRY, NOWHERE)
@@ -80,7 +80,7 @@ def test_a_hit_shows_where_its_raw_text_stands() -> None:
 def test_both_stages_stand_side_by_side_with_all_numbers() -> None:
     lines = [re.split(r"  +", line) for line in panel()]
     assert lines[2:7] == [
-        ["stage 1: document", "rank", "score", "stage 2: section", "score", "z-score"],
+        ["stage 1: document", "rank", "score", "stage 2: section", "score", "share"],
         ["document BM25", "1", "12.345", "section BM25", "9.250", "+2.000"],
         ["section BM25", "–", "–", "late interaction", "0.500", "−0.250"],
         ["metadata vector", "4", "−0.250", "score", "+1.750"],
@@ -90,8 +90,8 @@ def test_both_stages_stand_side_by_side_with_all_numbers() -> None:
 
 def test_one_signal_alone_has_no_z_score() -> None:
     crossed = replace(HIT, score=-3.5, signals={"section_bm25": 9.25, "cross_encoder": -3.5})
-    lines = panel(replace(EXPLAINED, hit=crossed, normalised={}))
-    assert "z-score" not in " ".join(lines)
+    lines = panel(replace(EXPLAINED, hit=crossed, added={}))
+    assert "share" not in " ".join(lines)
     assert lines[4].endswith("cross-encoder     −3.500")
     assert lines[5].endswith("score             −3.500")
 
@@ -160,7 +160,7 @@ def test_neither_a_document_nor_a_query_can_steer_the_terminal() -> None:
     evil = "a\x1b]0;t\x07b\x9bc\u202ed [bold]x[/bold]"
     word = QueryWord(evil, 1, 2.0)
     hit = replace(HIT, title=evil, heading_path=(evil,), source_path=evil, doc_id=evil)
-    explained = replace(EXPLAINED, hit=hit, words=(word,), normalised={})
+    explained = replace(EXPLAINED, hit=hit, words=(word,), added={})
     verdict = Verdict("raw", "x", (Finding(evil, evil),))
     view = explanation_view(Explanation("q", 119, (word, DRY), (explained,)), [verdict])
     text = shown(view, width=300)

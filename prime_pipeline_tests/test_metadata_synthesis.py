@@ -196,9 +196,9 @@ def up_to_date(
         return by_id[doc_id]
 
     versions = sealed(documents).documents
-    left = earlier and EarlierSynthesis(
-        sorted(earlier.document_frequencies), earlier.metadata, earlier.counts
-    )
+    left = None
+    if earlier is not None:
+        left = EarlierSynthesis(sorted(earlier.document_frequencies), earlier.metadata, earlier.counts)
     return bring_up_to_date(versions, load, options, WordTokenizer(window=20), encoder, left), read
 
 

@@ -102,8 +102,8 @@ def test_only_the_arms_that_were_asked_are_told(retriever: Retriever) -> None:
 
 def test_the_normalised_signals_add_up_to_the_score(retriever: Retriever) -> None:
     for explained in retriever.explain("which engine burns fuel").hits:
-        assert set(explained.normalised) == {"section_bm25", "late_interaction"}
-        assert sum(explained.normalised.values()) == pytest.approx(explained.hit.score)
+        assert set(explained.added) == {"section_bm25", "late_interaction"}
+        assert sum(explained.added.values()) == pytest.approx(explained.hit.score)
 
 
 def test_one_signal_alone_is_not_normalised(bench: Bench, tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_one_signal_alone_is_not_normalised(bench: Bench, tmp_path: Path) -> Non
         crossed = retriever.explain("engine").hits
         cheap = retriever.explain("engine", options=STAGE1).hits
     assert [set(explained.hit.signals) for explained in crossed] == [{"section_bm25", "cross_encoder"}] * 4
-    assert [explained.normalised for explained in (*crossed, *cheap)] == [{}] * 8
+    assert [explained.added for explained in (*crossed, *cheap)] == [{}] * 8
 
 
 def test_a_query_without_a_word_explains_nothing(retriever: Retriever) -> None:

@@ -181,7 +181,7 @@ def test_a_cross_encoder_scores_heading_and_body(tmp_path: Path) -> None:
     found = scorer.score("the cat", sections)
     assert found.dtype == np.float64
     assert found == pytest.approx(expected, abs=1e-5)
-    assert not scorer.adds_lexical_score
+    assert not scorer.is_mixed
     assert scorer.score("the cat", []).shape == (0,)
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from prime_pipeline.indexes.builds import LEXICAL_FILE
 from prime_pipeline.indexes.lexical import LexicalIndex, StoredSection
-from prime_pipeline.retrieval.options import SectionText
+from prime_pipeline.retrieval.options import RetrievalOptions, SectionText
 from prime_pipeline.retrieval.stage1 import Candidates
 from prime_pipeline.retrieval.stage2 import (
     IsOver,
@@ -28,14 +28,16 @@ from prime_pipeline.retrieval.stage2 import (
 from prime_pipeline_tests.builds import Bench
 from prime_pipeline_tests.documents import make_document
 
+EVERYTHING = RetrievalOptions(rerank_budget=0)
+
 
 class LengthScorer:
     """Implements ``SectionScorer``: a section's score is the length of its text; remembers what it scored."""
 
     name = "length"
 
-    def __init__(self, *, adds_lexical_score: bool = False) -> None:
-        self.adds_lexical_score = adds_lexical_score
+    def __init__(self, *, is_mixed: bool = False) -> None:
+        self.is_mixed = is_mixed
         self.scored: list[tuple[str, int]] = []
 
     def score(
@@ -102,7 +104,7 @@ def test_without_a_scorer_the_cheap_order_stands(lexical: LexicalIndex) -> None:
 def test_the_budget_bounds_what_is_scored(lexical: LexicalIndex, budget: int, n_scored: int) -> None:
     scorer = LengthScorer()
     found = candidates(lexical, "b", "c", "a")
-    hits = rerank_sections("bread", lexical, found, scorer, 30, budget)
+    hits = rerank_sections("bread", lexical, found, scorer, RetrievalOptions(rerank_budget=budget))
     cheap = [lexical.stored_section(position) for position, _ in cheap_order(lexical, found, 30)]
     assert scorer.scored == [(section.doc_id, section.ordinal) for section in cheap[:n_scored]]
     assert [hit.score for hit in hits] == sorted((float(len(s.text)) for s in cheap[:n_scored]), reverse=True)
@@ -110,7 +112,7 @@ def test_the_budget_bounds_what_is_scored(lexical: LexicalIndex, budget: int, n_
 
 def test_a_scorer_may_be_mixed_with_bm25(lexical: LexicalIndex) -> None:
     found = candidates(lexical, "b", "c", "a")
-    hits = rerank_sections("bread", lexical, found, LengthScorer(adds_lexical_score=True), 30, 0)
+    hits = rerank_sections("bread", lexical, found, LengthScorer(is_mixed=True), EVERYTHING)
     bm25 = np.array([hit.signals["section_bm25"] for hit in hits])
     length = np.array([hit.signals["length"] for hit in hits])
     assert length == pytest.approx([len(hit.section.text) for hit in hits])
@@ -120,11 +122,11 @@ def test_a_scorer_may_be_mixed_with_bm25(lexical: LexicalIndex) -> None:
 
 def test_signals_are_told_as_they_were_added_up(lexical: LexicalIndex) -> None:
     found = candidates(lexical, "b", "c", "a")
-    mixed = rerank_sections("bread", lexical, found, LengthScorer(adds_lexical_score=True), 30, 0)
-    assert all(hit.normalised.keys() == {"section_bm25", "length"} for hit in mixed)
-    assert [sum(hit.normalised.values()) for hit in mixed] == pytest.approx([hit.score for hit in mixed])
-    alone = rerank_sections("bread", lexical, found, LengthScorer(), 30, 0)
-    assert all(hit.normalised == {} for hit in alone)
+    mixed = rerank_sections("bread", lexical, found, LengthScorer(is_mixed=True), EVERYTHING)
+    assert all(hit.added.keys() == {"section_bm25", "length"} for hit in mixed)
+    assert [sum(hit.added.values()) for hit in mixed] == pytest.approx([hit.score for hit in mixed])
+    alone = rerank_sections("bread", lexical, found, LengthScorer(), EVERYTHING)
+    assert all(hit.added == {} for hit in alone)
 
 
 def after(n_questions: int) -> IsOver:
@@ -139,21 +141,33 @@ def after(n_questions: int) -> IsOver:
 def test_when_time_is_over_the_budget_shrinks_from_the_end_of_the_cheap_order(
     lexical: LexicalIndex, n_in_time: int, at_least: int, n_scored: int
 ) -> None:
-    scorer, found = LengthScorer(adds_lexical_score=True), candidates(lexical, "b", "c", "a")
+    scorer, found = LengthScorer(is_mixed=True), candidates(lexical, "b", "c", "a")
     hits = rerank_sections(
-        "bread", lexical, found, scorer, 30, 0, is_over=after(n_in_time), at_least=at_least
+        "bread", lexical, found, scorer, EVERYTHING, is_over=after(n_in_time), at_least=at_least
     )
     cheap = [lexical.stored_section(position) for position, _ in cheap_order(lexical, found, 30)]
     assert scorer.scored == [(section.doc_id, section.ordinal) for section in cheap[:n_scored]]
     assert {(hit.section.doc_id, hit.section.ordinal) for hit in hits} == set(scorer.scored)
     # As if nothing else had been there: the scores are normalised over what was scored.
     assert hits == rerank_sections(
-        "bread", lexical, found, LengthScorer(adds_lexical_score=True), 30, n_scored
+        "bread", lexical, found, LengthScorer(is_mixed=True), RetrievalOptions(rerank_budget=n_scored)
     )
 
 
+def test_each_part_of_a_mixed_score_has_its_weight(lexical: LexicalIndex) -> None:
+    found = Candidates([("b", 0.5), ("c", 0.3), ("a", 0.1)], {}, lexical.score_sections("bread"))
+    options = RetrievalOptions(rerank_budget=0, scorer_weight=2.0, stage1_weight=3.0)
+    hits = rerank_sections("bread", lexical, found, LengthScorer(is_mixed=True), options)
+    parts = [z_normalised(np.array([hit.signals[name] for hit in hits])) for name in hits[0].signals]
+    assert list(hits[0].signals) == ["section_bm25", "length", "stage1"]
+    assert {hit.section.doc_id: hit.signals["stage1"] for hit in hits} == {"a": 0.1, "b": 0.5, "c": 0.3}
+    assert [hit.score for hit in hits] == pytest.approx(parts[0] + 2 * parts[1] + 3 * parts[2])
+    alone = rerank_sections("bread", lexical, found, LengthScorer(), options)
+    assert [hit.score for hit in alone] == sorted((len(hit.section.text) for hit in alone), reverse=True)
+
+
 def test_ties_are_in_order_of_document_and_ordinal(lexical: LexicalIndex) -> None:
-    hits = rerank_sections("bread", lexical, candidates(lexical, "c", "b", "a"), ConstantScorer(), 30, 0)
+    hits = rerank_sections("bread", lexical, candidates(lexical, "c", "b", "a"), ConstantScorer(), EVERYTHING)
     order = [(hit.section.doc_id, hit.section.ordinal) for hit in hits]
     assert order == [("a", 1), ("a", 2), ("a", 3), ("b", 1), ("b", 2), ("c", 1)]
 
@@ -161,7 +175,9 @@ def test_ties_are_in_order_of_document_and_ordinal(lexical: LexicalIndex) -> Non
 class WrittenLengthScorer(LengthScorer):
     """A section's score is the length of its rewritten text, or of its raw one where it has none."""
 
-    def score(self, query: str, sections: Sequence[StoredSection]) -> NDArray[np.float64]:
+    def score(
+        self, query: str, sections: Sequence[StoredSection], is_over: IsOver | None = None
+    ) -> NDArray[np.float64]:
         self.scored = [(section.doc_id, section.ordinal) for section in sections]
         texts = (section.text if section.rewritten is None else section.rewritten for section in sections)
         return np.array([float(len(text)) for text in texts])
@@ -185,8 +201,8 @@ def test_a_rewritten_section_is_scored_by_the_text_that_is_asked_for(
 
 
 def test_nothing_to_score_gives_nothing(lexical: LexicalIndex) -> None:
-    scorer = LengthScorer(adds_lexical_score=True)
-    assert rerank_sections("bread", lexical, candidates(lexical), scorer, 30, 48) == []
+    scorer = LengthScorer(is_mixed=True)
+    assert rerank_sections("bread", lexical, candidates(lexical), scorer, RetrievalOptions()) == []
 
 
 @pytest.mark.parametrize(

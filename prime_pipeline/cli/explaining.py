@@ -50,7 +50,7 @@ def explain(
                 found = retriever.explain(query, top_k)
                 judged = verdicts(workspace, retriever, [explained.hit for explained in found.hits])
             manifest = retriever.manifest
-            if manifest.variant != workspace.settings.mode and not as_json:
+            if manifest.variant != workspace.mode and not as_json:
                 console.print(f"[dim]{NOT_YET}[/]")
         if not as_json:
             console.print(explanation_view(found, judged))

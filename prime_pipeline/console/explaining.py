@@ -109,12 +109,12 @@ def _document_table(explained: HitExplanation) -> Table:
 
 def _section_table(explained: HitExplanation) -> Table:
     """Stage 2: what the section's score is made of."""
-    hit, normalised = explained.hit, explained.normalised
-    table = _numbers_table("stage 2: section", "score", *(["z-score"] if normalised else []))
+    hit, added = explained.hit, explained.added
+    table = _numbers_table("stage 2: section", "score", *(["share"] if added else []))
     for name, value in hit.signals.items():
-        added = [_signed(normalised[name])] if normalised else []
-        table.add_row(_label(name), wording.number(value), *added)
-    total = ["", _signed(hit.score)] if normalised else [wording.number(hit.score)]
+        share = [_signed(added[name])] if added else []
+        table.add_row(_label(name), wording.number(value), *share)
+    total = ["", _signed(hit.score)] if added else [wording.number(hit.score)]
     table.add_row("score", *total, style="bold")
     return table
 

@@ -17,7 +17,13 @@ from prime_pipeline.storage.documents import CatalogueEntry
 from prime_pipeline.storage.fingerprint import fingerprint
 from prime_pipeline.storage.ledger import Ledger, LedgerRun
 from prime_pipeline.storage.metadata_file import MetadataFile
-from prime_pipeline.storage.warehouse import Columns, DocumentRows, publish_warehouse, warehouse_fingerprint
+from prime_pipeline.storage.warehouse import (
+    Columns,
+    DocumentRows,
+    Rows,
+    publish_warehouse,
+    warehouse_fingerprint,
+)
 
 _TABLES_VERSION = 3
 
@@ -184,7 +190,7 @@ def refresh_warehouse(
         closing(LexicalIndex(build / LEXICAL_FILE)) as lexical,
         closing(MetadataFile(build / METADATA_FILE)) as metadata,
     ):
-        tables = {
+        tables: dict[str, tuple[Columns, Rows]] = {
             "documents": (DOCUMENTS, _documents(catalogue)),
             "sections": (SECTIONS, _sections(lexical)),
             "metadata": (METADATA, _metadata(metadata)),

@@ -49,7 +49,7 @@ class HitExplanation:
         hit: The section, as the search returns it.
         arms: By arm the place of the section's document; None where the arm did not find it within its depth.
         fused_score: Of the document after stage 1.
-        normalised: The signals of stage 2 as they were added up, z-normalised over the scored sections; empty where one
+        added: The signals of stage 2 as they were added up, z-normalised over the scored sections and weighted; empty where one
             signal alone is the score.
         words: Words of the query that the section holds (its title and headings included), the rarest first.
     """
@@ -57,7 +57,7 @@ class HitExplanation:
     hit: SectionHit
     arms: Mapping[str, ArmPlace | None]
     fused_score: float
-    normalised: Mapping[str, float]
+    added: Mapping[str, float]
     words: tuple[QueryWord, ...]
 
 
@@ -110,7 +110,7 @@ def explain_hits(
             hit,
             _places(candidates, hit.doc_id),
             fused[hit.doc_id],
-            scored.normalised,
+            scored.added,
             _rarest_first(words[word] for word in lexical.words_in(words, scored.section)),
         )
         for hit, scored in zip(hits, sections, strict=True)

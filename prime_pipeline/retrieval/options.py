@@ -23,6 +23,9 @@ class RetrievalOptions:
         scorer: How stage 2 scores sections; ``none`` leaves section BM25 in the order of stage 1.
         rerank_budget: Sections that reach the scorer, best by section BM25 first, and never fewer than are asked
             for; 0 scores every section of the candidates, as the paper does.
+        scorer_weight: Of late interaction in a section's score, where section BM25 has 1; all are z-normalised. A
+            cross-encoder's score stands alone.
+        stage1_weight: Of the fused score of the section's document, likewise.
         windows_per_section: The most windows of a section that late interaction scores; 0 for all. Fixed when a
             retriever is opened.
         top_k: Sections returned; the paper's 5.
@@ -40,6 +43,8 @@ class RetrievalOptions:
     n_candidates: int = 30
     scorer: Scorer = "late_interaction"
     rerank_budget: int = 48
+    scorer_weight: float = 1.0
+    stage1_weight: float = 0.0
     windows_per_section: int = 4
     top_k: int = 5
     time_limit_ms: int = 0

@@ -343,17 +343,8 @@ class Retriever:
             raise ValueError(
                 f"scorer {options.scorer!r} is not loaded: open the retriever with a cross_encoder"
             )
-        return rerank_sections(
-            query,
-            self._lexical,
-            candidates,
-            scorer,
-            options.n_candidates,
-            _budget(options, top_k) or 0,
-            options.section_text,
-            is_over,
-            at_least=top_k,
-        )
+        within = replace(options, rerank_budget=_budget(options, top_k) or 0)
+        return rerank_sections(query, self._lexical, candidates, scorer, within, is_over, at_least=top_k)
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ class LateInteractionScorer:
     """
 
     name = "late_interaction"
-    adds_lexical_score = True
+    is_mixed = True
 
     def __init__(
         self, embedder: Embedder, cache: Cache, idf: IdfLookup, windows_per_section: int = 0
@@ -139,7 +139,7 @@ class CrossEncoderSectionScorer:
     """A cross-encoder's logit of query and section, maximum over windows (the PRIME paper's stage 2, section 3.4)."""
 
     name = "cross_encoder"
-    adds_lexical_score = False
+    is_mixed = False
 
     def __init__(self, cross_encoder: CrossEncoderScorer) -> None:
         self._cross_encoder = cross_encoder

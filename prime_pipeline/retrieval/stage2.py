@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prime_pipeline.indexes.lexical import LexicalIndex, StoredSection
-from prime_pipeline.retrieval.options import SectionText
+from prime_pipeline.retrieval.options import RetrievalOptions, SectionText
 from prime_pipeline.retrieval.stage1 import Candidates
 
 _ROUNDING = 1e-6
@@ -29,8 +29,8 @@ class SectionScorer(Protocol):
         """What the score is called in a hit's signals."""
 
     @property
-    def adds_lexical_score(self) -> bool:
-        """Whether section BM25 is added to the score, both z-normalised over the scored sections."""
+    def is_mixed(self) -> bool:
+        """Whether section BM25 and the document's score in stage 1 are added, all z-normalised over the scored sections."""
 
     def score(
         self, query: str, sections: Sequence[StoredSection], is_over: IsOver | None = None
@@ -52,14 +52,14 @@ class ScoredSection:
         section: The section.
         score: Higher is better.
         signals: What went into the score, by name.
-        normalised: The signals as they were added up, z-normalised over the scored sections; empty where one alone is the
-            score.
+        added: The signals as they were added up, z-normalised over the scored sections and weighted; empty where one alone
+            is the score.
     """
 
     section: StoredSection
     score: float
     signals: Mapping[str, float]
-    normalised: Mapping[str, float] = field(default_factory=dict)
+    added: Mapping[str, float] = field(default_factory=dict)
 
 
 def cheap_order(lexical: LexicalIndex, candidates: Candidates, n_candidates: int) -> list[tuple[int, float]]:
@@ -92,36 +92,39 @@ def rerank_sections(
     lexical: LexicalIndex,
     candidates: Candidates,
     scorer: SectionScorer,
-    n_candidates: int,
-    budget: int,
-    section_text: SectionText = "restructured",
+    options: RetrievalOptions,
     is_over: IsOver | None = None,
     at_least: int = 1,
 ) -> list[ScoredSection]:
-    """The first ``budget`` sections of the cheap order (0: all) by the scorer; ties by document id and ordinal.
+    """The sections of the candidates within the budget by the scorer; ties by document id and ordinal.
 
-    The first ``at_least`` sections are scored however long it takes; of the others those are left out that no time is left
+    A mixed score is the weighted sum of section BM25, the scorer's own, and the fused score of the section's document. The first ``at_least`` sections are scored however long it takes; of the others those are left out that no time is left
     for when ``is_over``.
     """
-    ordered = cheap_order(lexical, candidates, n_candidates)[: budget or None]
+    ordered = cheap_order(lexical, candidates, options.n_candidates)[: options.rerank_budget or None]
     sections = [lexical.stored_section(position) for position, _ in ordered]
     lexical_scores = np.array([score for _, score in ordered])
     if is_over is None:
-        own_scores = score_texts(query, sections, scorer, section_text)
+        own_scores = score_texts(query, sections, scorer, options.section_text)
     else:
-        first = score_texts(query, sections[:at_least], scorer, section_text)
-        others = score_texts(query, sections[at_least:], scorer, section_text, is_over)
+        first = score_texts(query, sections[:at_least], scorer, options.section_text)
+        others = score_texts(query, sections[at_least:], scorer, options.section_text, is_over)
         own_scores = np.concatenate([first, others])
         in_time = np.flatnonzero(~np.isnan(own_scores))
         sections = [sections[i] for i in in_time]
         lexical_scores, own_scores = lexical_scores[in_time], own_scores[in_time]
     signals = {"section_bm25": lexical_scores, scorer.name: own_scores}
-    scores, normalised = own_scores, {}
-    if scorer.adds_lexical_score:
-        normalised = {name: z_normalised(values) for name, values in signals.items()}
-        scores = normalised["section_bm25"] + normalised[scorer.name]
+    scores, added = own_scores, {}
+    if scorer.is_mixed:
+        weights = {"section_bm25": 1.0, scorer.name: options.scorer_weight}
+        if options.stage1_weight:
+            fused = dict(candidates.ranking)
+            signals["stage1"] = np.array([fused[section.doc_id] for section in sections])
+            weights["stage1"] = options.stage1_weight
+        added = {name: weights[name] * z_normalised(values) for name, values in signals.items()}
+        scores = np.sum(list(added.values()), axis=0)
     scored = [
-        ScoredSection(section, float(scores[i]), _at(i, signals), _at(i, normalised))
+        ScoredSection(section, float(scores[i]), _at(i, signals), _at(i, added))
         for i, section in enumerate(sections)
     ]
     return sorted(scored, key=lambda s: (-s.score, s.section.doc_id, s.section.ordinal))
