@@ -200,6 +200,12 @@ def test_a_rewritten_section_is_scored_by_the_text_that_is_asked_for(
     assert len(scorer.scored) == (5 if section_text == "both" else 3)
 
 
+def test_a_section_that_is_read_twice_is_scored_twice_or_not_at_all() -> None:
+    rewritten = [StoredSection("a", i, "a", (), "x" * 10, 0, "a", None, None, "y" * i) for i in range(4)]
+    scores = score_texts("bread", rewritten, LengthScorer(), "both", after(3))
+    assert np.isnan(scores).tolist() == [False, True, True, True]
+
+
 def test_nothing_to_score_gives_nothing(lexical: LexicalIndex) -> None:
     scorer = LengthScorer(is_mixed=True)
     assert rerank_sections("bread", lexical, candidates(lexical), scorer, RetrievalOptions()) == []

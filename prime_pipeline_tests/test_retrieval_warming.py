@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from prime_pipeline.models.embedder import Vectors
-from prime_pipeline.retrieval.options import RetrievalOptions
+from prime_pipeline.retrieval.options import RetrievalOptions, SectionText
 from prime_pipeline.retrieval.retriever import Retriever
 from prime_pipeline.retrieval.warming import Warmed
 from prime_pipeline.storage.blob_cache import BlobCache, Cache
@@ -159,19 +159,25 @@ def test_without_late_interaction_there_is_nothing_to_do(bench: Bench, scorer: s
 
 
 @pytest.mark.parametrize(
-    ("section_text", "read"), [("raw", "One\nraw body"), ("restructured", "One\nrewritten")]
+    ("section_text", "read"),
+    [
+        ("raw", ["One\nraw body"]),
+        ("restructured", ["One\nrewritten"]),
+        ("both", ["One\nraw body", "One\nrewritten"]),
+    ],
 )
-def test_the_text_is_made_ready_that_the_scorer_reads(tmp_path: Path, section_text: str, read: str) -> None:
+def test_the_text_is_made_ready_that_the_scorer_reads(
+    tmp_path: Path, section_text: SectionText, read: list[str]
+) -> None:
     embedder = SlowEmbedder(Clock())
     bench = Bench(tmp_path / "home", embedder)
     document = make_document("a", "One: raw body")
     bench.publish(replace(document, sections=(replace(document.sections[0], rewritten="rewritten"),)))
-    options = RetrievalOptions(section_text="raw" if section_text == "raw" else "restructured")
-    with bench.retriever(options) as retriever:
+    with bench.retriever(RetrievalOptions(section_text=section_text)) as retriever:
         retriever.warm()
-        assert embedder.token_texts == [read]
+        assert embedder.token_texts == read
         retriever.search("body")
-    assert embedder.token_texts == [read]
+    assert embedder.token_texts == read
 
 
 def test_a_closed_retriever_warms_nothing(bench: Bench) -> None:

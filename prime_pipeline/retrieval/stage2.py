@@ -98,8 +98,9 @@ def rerank_sections(
 ) -> list[ScoredSection]:
     """The sections of the candidates within the budget by the scorer; ties by document id and ordinal.
 
-    A mixed score is the weighted sum of section BM25, the scorer's own, and the fused score of the section's document. The first ``at_least`` sections are scored however long it takes; of the others those are left out that no time is left
-    for when ``is_over``.
+    A mixed score is the weighted sum of section BM25, the scorer's own, and the fused score of the section's document.
+    The first ``at_least`` sections are scored however long it takes; of the others those are left out that no time is
+    left for when ``is_over``.
     """
     ordered = cheap_order(lexical, candidates, options.n_candidates)[: options.rerank_budget or None]
     sections = [lexical.stored_section(position) for position, _ in ordered]
@@ -137,17 +138,24 @@ def score_texts(
     section_text: SectionText,
     is_over: IsOver | None = None,
 ) -> NDArray[np.float64]:
-    """One score per section, of the text that is to be read of it; of both texts the better. NaN where no time was left."""
-    if section_text == "restructured":
-        return scorer.score(query, sections, is_over)
-    raw = [replace(section, rewritten=None) for section in sections]
-    if section_text == "raw":
-        return scorer.score(query, raw, is_over)
-    rewritten = [at for at, section in enumerate(sections) if section.rewritten is not None]
-    scores = scorer.score(query, [*raw, *(sections[at] for at in rewritten)], is_over)
-    best = scores[: len(raw)].copy()
-    best[rewritten] = np.fmax(best[rewritten], scores[len(raw) :])
+    """One score per section, of the text that is to be read of it; of both texts the better.
+
+    NaN where the time was over before all that is to be read of a section was scored.
+    """
+    readings = [(at, text) for at, section in enumerate(sections) for text in texts_of(section, section_text)]
+    scores = scorer.score(query, [text for _, text in readings], is_over)
+    best = np.full(len(sections), -np.inf)
+    with np.errstate(invalid="ignore"):  # NaN wins, which numpy calls invalid
+        np.maximum.at(best, np.array([at for at, _ in readings], dtype=np.int64), scores)
     return best
+
+
+def texts_of(section: StoredSection, section_text: SectionText) -> list[StoredSection]:
+    """A section as the scorer is to read it: as it is, as if it had not been rewritten, or first raw and then rewritten."""
+    raw = replace(section, rewritten=None)
+    if section_text == "both":
+        return [raw] if section.rewritten is None else [raw, section]
+    return [raw if section_text == "raw" else section]
 
 
 def _at(position: int, signals: Mapping[str, NDArray[np.float64]]) -> dict[str, float]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate, islice
 
 from prime_pipeline.indexes.lexical import LexicalIndex
 from prime_pipeline.progress import Progress
 from prime_pipeline.retrieval.options import Scorer, SectionText
+from prime_pipeline.retrieval.stage2 import texts_of
 from prime_pipeline.retrieval.token_vectors import TokenVectors, scoring_text
 
 _SECTIONS_AT_ONCE = 64
@@ -116,7 +117,7 @@ def _survey(
         keys = {
             vectors.key(window): position
             for position in reversed(positions)  # the first one that has a window stands in the end
-            for window in vectors.cut(_text(lexical, section_text, position))
+            for window in _windows(lexical, section_text, vectors, position)
         }
         new = {key: keys[key] for key in keys.keys() - present.keys() - missing.keys()}
         present |= vectors.present(new)
@@ -131,12 +132,15 @@ def _missing_windows(
     """Each once, in the order of the sections; their texts are not kept in memory meanwhile."""
     left = set(missing)
     for position in sorted(set(missing.values())):
-        for window in vectors.cut(_text(lexical, section_text, position)):
+        for window in _windows(lexical, section_text, vectors, position):
             if (key := vectors.key(window)) in left:
                 left.remove(key)
                 yield window
 
 
-def _text(lexical: LexicalIndex, section_text: SectionText, position: int) -> str:
-    section = lexical.stored_section(position)
-    return scoring_text(replace(section, rewritten=None) if section_text == "raw" else section)
+def _windows(
+    lexical: LexicalIndex, section_text: SectionText, vectors: TokenVectors, position: int
+) -> Iterator[str]:
+    """The windows of all that the scorer reads of a section."""
+    for text in texts_of(lexical.stored_section(position), section_text):
+        yield from vectors.cut(scoring_text(text))
