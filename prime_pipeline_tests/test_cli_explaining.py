@@ -58,7 +58,7 @@ def test_the_hits_of_a_search_are_explained(home: Path) -> None:
     explained = as_json("explain", QUESTION, "-k", "3")
     searched = as_json("search", QUESTION, "-k", "3")
     assert (explained["variant"], explained["build"]) == (searched["variant"], searched["build"])
-    extra = ("arms", "fused_score", "normalised", "words", "verdict")
+    extra = ("arms", "fused_score", "added", "words", "verdict")
     shared = [{name: value for name, value in hit.items() if name not in extra} for hit in explained["hits"]]
     assert shared == searched["hits"]
     assert explained["documents"] == 2
@@ -67,7 +67,7 @@ def test_the_hits_of_a_search_are_explained(home: Path) -> None:
     best = explained["hits"][0]
     assert best["section_id"] == "alpha#1"
     assert best["arms"]["document_bm25"]["rank"] == 1
-    assert sum(best["normalised"].values()) == pytest.approx(best["score"])
+    assert sum(best["added"].values()) == pytest.approx(best["score"])
     assert {"workers", "alive"} <= {word["word"] for word in best["words"]}
     assert best["verdict"] == {"status": "accepted", "reason": "the first rewrite passed", "findings": []}
 
