@@ -96,6 +96,13 @@ def test_one_signal_alone_has_no_z_score() -> None:
     assert lines[5].endswith("score             −3.500")
 
 
+def test_the_score_of_stage_1_is_named_where_it_is_added() -> None:
+    hit = replace(HIT, score=2.0, signals={**HIT.signals, "stage1": 0.03226})
+    lines = panel(replace(EXPLAINED, hit=hit, added={**EXPLAINED.added, "stage1": 0.25}))
+    assert re.split(r"  +", lines[5])[3:] == ["fused (stage 1)", "0.032", "+0.250"]
+    assert re.split(r"  +", lines[6])[3:] == ["score", "+2.000"]
+
+
 def test_words_that_matched_are_told_from_those_that_did_not() -> None:
     facts = dict(re.split(r"  +", line, maxsplit=1) for line in panel()[8:])
     assert facts["matched"] == "rest (1 document) · let (40)"

@@ -38,6 +38,7 @@ _NAMES = {
     "metadata_vector": "metadata vector",
     "late_interaction": "late interaction",
     "cross_encoder": "cross-encoder",
+    "stage1": "fused (stage 1)",
 }
 _VERDICT_STYLES = {"accepted": "green", "repaired": "green", "patched": "yellow", "deferred": "red"}
 
