@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import traceback
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -250,12 +251,19 @@ def test_every_retrieval_and_metadata_setting_reaches_its_stage() -> None:
         "n_candidates": 4,
         "scorer": "none",
         "rerank_budget": 5,
+        "scorer_weight": 1.5,
+        "stage1_weight": 0.25,
         "windows_per_section": 7,
         "top_k": 6,
+        "time_limit_ms": 8,
+        "section_text": "both",
+        "max_word_share": 0.75,
     }
     metadata = {"reading": "paper_literal", "n_terms": 1, "alpha": 0.5, "beta": 3.0, "max_headings": 2}
     settings = load_settings({"retrieval": retrieval, "metadata": metadata})
-    assert settings.retrieval_options == RetrievalOptions(("document_bm25",), 2, 3, 4, "none", 5, 7, 6)
+    reached = asdict(settings.retrieval_options)
+    assert reached == {**retrieval, "arms": ("document_bm25",)}
+    assert all(value != getattr(RetrievalOptions(), name) for name, value in reached.items())
     assert settings.metadata.options() == MetadataOptions(1, 0.5, 3.0, "paper_literal", 2)
 
 
