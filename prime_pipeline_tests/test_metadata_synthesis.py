@@ -214,7 +214,7 @@ def test_brought_up_to_date_is_synthesised() -> None:
     assert (result.metadata, result.n_documents) == (whole.metadata, whole.n_documents)
     assert result.document_frequencies == whole.document_frequencies
     assert sorted(read) == sorted(d.doc_id for d in CORPUS)
-    assert [c.doc_id for c in result.counts] == [m.doc_id for m in result.metadata]
+    assert [c.doc_id for c in result.counts.documents] == [m.doc_id for m in result.metadata]
 
 
 def test_with_nothing_changed_nothing_is_read() -> None:

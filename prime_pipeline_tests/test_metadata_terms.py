@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from prime_pipeline.metadata.options import MetadataOptions
-from prime_pipeline.metadata.terms import ENTRY, TermStatistics, is_candidate, word_reader
+from prime_pipeline.metadata.terms import TermStatistics, is_candidate, word_reader
 
 LITERAL = MetadataOptions(reading="paper_literal")
 DOCUMENTS = st.lists(
@@ -122,40 +122,56 @@ def test_the_reading_decides_what_a_word_is() -> None:
     assert word_reader("paper_literal")(text) == ["stateoftheart"]
 
 
-def test_an_entry_tells_word_count_first_position_and_heading() -> None:
-    words, (entries,) = counted(["wind", "tide", "wind"], headings=["tide"]).counted()
-    assert words == ["tide", "wind"]
-    assert np.frombuffer(entries, ENTRY).tolist() == [(1, 2, 0, False), (0, 1, 1, True)]
-    assert len(entries) == 2 * 13
+def columns(entries: dict[str, bytes]) -> dict[str, list[int]]:
+    kinds = {"word": "<u4", "count": "<u4", "first_position": "<u4", "in_heading": "?"}
+    return {name: np.frombuffer(entries[name], kind).tolist() for name, kind in kinds.items()}
+
+
+def test_what_is_counted_is_word_count_first_position_and_heading_of_each_document_in_order() -> None:
+    statistics = counted(["wind", "tide", "wind"], [], ["gale"], headings=["tide"])
+    words, entries = statistics.counted([2, 1, 0])
+    assert words == ["gale", "tide", "wind"]
+    assert columns(entries) == {
+        "word": [0, 2, 1],
+        "count": [1, 2, 1],
+        "first_position": [0, 0, 1],
+        "in_heading": [0, 0, 1],
+    }
+    assert (statistics.lengths, statistics.sizes) == ([3, 0, 1], [2, 0, 1])
 
 
 def test_words_that_left_with_their_document_are_unknown() -> None:
-    words, (first, _) = counted(["wind", "tide"], ["gale"]).counted()
+    words, entries = counted(["gale"], ["wind", "tide"]).counted([0, 1])
     statistics = TermStatistics()
-    statistics.take_over(words, [first], [2])
+    statistics.take_over(words, entries, [1, 2], {1: 2})
     assert statistics.document_frequencies() == {"tide": 1, "wind": 1}
-    assert (statistics.n_documents, statistics.lengths) == (1, [2])
+    assert (statistics.n_documents, statistics.lengths, statistics.sizes) == (1, [2], [2])
 
 
 def test_nothing_is_taken_over_from_nothing() -> None:
     statistics = TermStatistics()
-    statistics.take_over([], [], [])
-    assert statistics.counted() == ([], [])
-    statistics.take_over(["wind"], [b""], [0])
-    assert (statistics.counted(), statistics.n_documents) == (([], [b""]), 1)
+    statistics.take_over([], {}, [], {})
+    nothing: dict[str, list[int]] = {"word": [], "count": [], "first_position": [], "in_heading": []}
+    assert columns(statistics.counted([])[1]) == nothing
+    words, entries = counted([]).counted([0])
+    statistics.take_over(words, entries, [0], {0: 0})
+    assert (columns(statistics.counted([0])[1]), statistics.n_documents) == (nothing, 1)
 
 
 @given(DOCUMENTS, DOCUMENTS, st.lists(st.sampled_from(["alpha", "the", "unseen"])))
 def test_documents_that_were_taken_over_count_as_if_they_had_been_read(
     kept: list[list[str]], new: list[list[str]], headings: list[str]
 ) -> None:
-    gone = ["delta", "alpha"]
-    words, entries = counted(*kept, gone, headings=headings).counted()
-    statistics = counted(new[0] if new else [], headings=headings)  # numbers its words otherwise
-    statistics.take_over(words, entries[:-1], map(len, kept))
-    for document in new[1:]:
+    first, *others = [*new, ["beta"]]
+    before = counted(["delta", "alpha"], *kept, headings=headings)
+    words, entries = before.counted(range(before.n_documents))
+    statistics = counted(first, headings=headings)  # numbers its words otherwise
+    statistics.take_over(words, entries, before.sizes, {at: len(row) for at, row in enumerate(kept, start=1)})
+    for document in others:
         statistics.add(document, headings)
-    fresh = counted(new[0] if new else [], *kept, *new[1:], headings=headings)
-    assert statistics.counted() == fresh.counted()
+    fresh = counted(first, *kept, *others, headings=headings)
+    order = range(fresh.n_documents)
+    assert statistics.counted(order) == fresh.counted(order)
+    assert (statistics.lengths, statistics.sizes) == (fresh.lengths, fresh.sizes)
     assert statistics.document_frequencies() == fresh.document_frequencies()
     assert statistics.best_terms(MetadataOptions()) == fresh.best_terms(MetadataOptions())

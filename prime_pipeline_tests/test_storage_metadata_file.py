@@ -9,7 +9,8 @@ import pytest
 
 from prime_pipeline.errors import IndexCorrupt, StoreUnavailable
 from prime_pipeline.records import DocumentMetadata
-from prime_pipeline.storage.metadata_file import DocumentCounts, MetadataFile, write_metadata
+from prime_pipeline.storage import metadata_file
+from prime_pipeline.storage.metadata_file import CorpusCounts, DocumentCounts, MetadataFile, write_metadata
 from prime_pipeline_tests.full_disk import file_size_limit
 
 METADATA = [
@@ -19,7 +20,10 @@ METADATA = [
     DocumentMetadata("a", (), (), ""),
 ]
 FREQUENCIES = {"wort": 2, "äther": 1, "it's": 1}
-COUNTS = [DocumentCounts("b", "k1", "t1", 7, b"\x00\x01\xff"), DocumentCounts("a", "k2", "t2", 0, b"")]
+COUNTS = CorpusCounts(
+    (DocumentCounts("a", "k2", "t2", 0, 0), DocumentCounts("b", "k1", "t1", 7, 3)),
+    {"word": b"\x00\x01\xff" * 30, "count": b"\x02"},
+)
 
 
 def test_round_trip_in_order_of_id(tmp_path: Path) -> None:
@@ -31,17 +35,20 @@ def test_round_trip_in_order_of_id(tmp_path: Path) -> None:
     file.close()
 
 
-def test_terms_and_counts_come_back_in_order(tmp_path: Path) -> None:
+def test_terms_and_counts_come_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        metadata_file, "_PART_BYTES", 8
+    )  # more than one value, and not a whole number of them
     write_metadata(tmp_path / "m", METADATA, FREQUENCIES, COUNTS)
     write_metadata(tmp_path / "without", METADATA, FREQUENCIES)
     file, without = MetadataFile(tmp_path / "m"), MetadataFile(tmp_path / "without")
     assert file.terms() == ["it's", "wort", "äther"]
-    assert (file.counts(), without.counts()) == (COUNTS[::-1], [])
+    assert (file.counts(), without.counts()) == (COUNTS, CorpusCounts())
 
 
 def test_equal_input_gives_equal_bytes(tmp_path: Path) -> None:
     write_metadata(tmp_path / "1", METADATA, FREQUENCIES, COUNTS)
-    write_metadata(tmp_path / "2", METADATA[::-1], dict(reversed(FREQUENCIES.items())), COUNTS[::-1])
+    write_metadata(tmp_path / "2", METADATA[::-1], dict(reversed(FREQUENCIES.items())), COUNTS)
     assert (tmp_path / "1").read_bytes() == (tmp_path / "2").read_bytes()
     write_metadata(tmp_path / "2", METADATA[:1], FREQUENCIES)
     assert (tmp_path / "1").read_bytes() != (tmp_path / "2").read_bytes()

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Final
 
 from prime_pipeline.metadata.heading_tree import HeadingTree, distinctive_headings, heading_tree
@@ -22,7 +22,7 @@ from prime_pipeline.metadata.terms import TermStatistics, word_reader
 from prime_pipeline.models.tokenizer import Tokenizer
 from prime_pipeline.records import Document, DocumentMetadata
 from prime_pipeline.storage.fingerprint import fingerprint, text_fingerprint
-from prime_pipeline.storage.metadata_file import DocumentCounts
+from prime_pipeline.storage.metadata_file import CorpusCounts, DocumentCounts
 
 SYNTHESIS_VERSION: Final = "1"
 """Raise it when the same documents and options would give other metadata."""
@@ -41,7 +41,7 @@ class SynthesisResult:
         document_frequencies: In how many documents each word occurs, stop words included, for the IDF of query
             words. Words are cut as the reading of the options does, see
             :func:`prime_pipeline.metadata.terms.word_reader`.
-        counts: What :func:`bring_up_to_date` counted of each document, in the order of ``metadata``; a word goes by its place
+        counts: What :func:`bring_up_to_date` counted, documents in the order of ``metadata``; a word goes by its place
             among all words of ``document_frequencies`` in alphabetical order.
         n_read: Documents that had to be read.
     """
@@ -49,7 +49,7 @@ class SynthesisResult:
     metadata: tuple[DocumentMetadata, ...]
     n_documents: int
     document_frequencies: Mapping[str, int]
-    counts: tuple[DocumentCounts, ...] = ()
+    counts: CorpusCounts = field(default_factory=CorpusCounts)
 
     @property
     def vocabulary_size(self) -> int:
@@ -63,13 +63,13 @@ class EarlierSynthesis:
 
     Attributes:
         terms: All words of its corpus in alphabetical order.
-        metadata: Of its documents.
-        counts: What was counted of them; of those that are missing here nothing is taken over.
+        metadata: Of its documents, in order of id.
+        counts: What was counted of them; where that is empty nothing is taken over.
     """
 
     terms: Sequence[str]
-    metadata: Iterable[DocumentMetadata]
-    counts: Iterable[DocumentCounts]
+    metadata: Sequence[DocumentMetadata]
+    counts: CorpusCounts
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,27 +175,47 @@ def bring_up_to_date(
     ready = [drafts.get(d.doc_id) or _draft(load(d.doc_id, wanted[d.doc_id]), options) for d in outdated]
     texts = {doc_id: of_one.text for doc_id, of_one in kept.items()}
     texts.update(_texts(ready, outdated, options, tokenizer))
-    _, entries = statistics.counted()
-    counts = (
-        DocumentCounts(d.doc_id, counts_keys[d.doc_id], text_keys[d.doc_id], n_words, of_one)
-        for d, n_words, of_one in zip(described, statistics.lengths, entries, strict=True)
-    )
     return SynthesisResult(
         metadata=_metadata(described, texts),
         n_documents=statistics.n_documents,
         document_frequencies=statistics.document_frequencies(),
-        counts=tuple(sorted(counts, key=lambda c: c.doc_id)),
+        counts=_counts(described, statistics, counts_keys, text_keys),
     )
+
+
+def _counts(
+    described: Sequence[_Described],
+    statistics: TermStatistics,
+    counts_keys: Mapping[str, str],
+    text_keys: Mapping[str, str],
+) -> CorpusCounts:
+    order = sorted(range(len(described)), key=lambda at: described[at].doc_id)
+    ids, lengths, sizes = [d.doc_id for d in described], statistics.lengths, statistics.sizes
+    documents = (
+        DocumentCounts(ids[at], counts_keys[ids[at]], text_keys[ids[at]], lengths[at], sizes[at])
+        for at in order
+    )
+    return CorpusCounts(tuple(documents), statistics.counted(order)[1])
 
 
 def _taken_over(
     earlier: EarlierSynthesis, counts_keys: Mapping[str, str], statistics: TermStatistics
 ) -> dict[str, _Kept]:
     """The documents that were counted before in the version and the way that are asked for, in the order of ``statistics``."""
+    before = earlier.counts.documents
+    same = [at for at, counted in enumerate(before) if counts_keys.get(counted.doc_id) == counted.counts_key]
+    statistics.take_over(
+        earlier.terms,
+        earlier.counts.entries,
+        [counted.n_entries for counted in before],
+        {at: before[at].n_words for at in same},
+    )
     metadata = {m.doc_id: m for m in earlier.metadata}
-    counts = [c for c in earlier.counts if counts_keys.get(c.doc_id) == c.counts_key and c.doc_id in metadata]
-    statistics.take_over(earlier.terms, [c.entries for c in counts], [c.n_words for c in counts])
-    return {c.doc_id: _Kept(metadata[c.doc_id].headings, metadata[c.doc_id].text, c.text_key) for c in counts}
+    pairs = ((before[at], metadata[before[at].doc_id]) for at in same)
+    return {
+        counted.doc_id: _Kept(described.headings, described.text, counted.text_key)
+        for counted, described in pairs
+    }
 
 
 def _counted(document: Document, options: MetadataOptions, statistics: TermStatistics) -> _Draft:

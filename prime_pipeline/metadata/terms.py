@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -18,11 +18,9 @@ from prime_pipeline.metadata.options import MetadataOptions, Reading
 from prime_pipeline.text.stop_words import STOP_WORDS
 from prime_pipeline.text.words import literal_words, term_words
 
-ENTRY: Final = np.dtype(
-    [("word", "<u4"), ("count", "<u4"), ("first_position", "<u4"), ("in_heading", np.bool_)]
-)
-"""What is counted of one distinct word of one document: its number in a list of words, how often it occurs, where first, and
-whether a heading has it. 13 bytes, the same on every machine."""
+_COLUMNS: Final = {"word": "<u4", "count": "<u4", "first_position": "<u4", "in_heading": "?"}
+"""What is counted of one distinct word of one document, as it is written, the same on every machine: the word's number in
+a list of words, how often it occurs, where first, and whether a heading has it."""
 
 _CONTRACTION: Final = re.compile(r".*'(?:s|t|d|m|re|ve|ll)")
 
@@ -98,45 +96,68 @@ class TermStatistics:
         self._entry_ends.append(len(self._words))
         self._lengths.append(len(ids))
 
-    def take_over(self, words: Sequence[str], entries: Iterable[bytes], lengths: Iterable[int]) -> None:
+    def take_over(
+        self,
+        words: Sequence[str],
+        entries: Mapping[str, bytes],
+        sizes: Sequence[int],
+        kept: Mapping[int, int],
+    ) -> None:
         """Add documents as :meth:`counted` gave them, without their texts.
 
         Args:
             words: What the numbers of words in ``entries`` refer to.
-            entries: :data:`ENTRY` records of each document, in order of first position.
-            lengths: Words of each document, as many as there are ``entries``.
+            entries: Columns of all documents that were counted then.
+            sizes: How many entries each of these has.
+            kept: Which of them are added, in ascending order, each with its number of words.
         """
-        by_document = list(entries)
-        table = np.frombuffer(b"".join(by_document), ENTRY)
-        used = np.flatnonzero(np.bincount(table["word"], minlength=len(words)))
-        ids = np.zeros(len(words), np.uint32)  # words that none of these documents has get no id
+        is_kept = np.zeros(len(sizes), bool)
+        is_kept[list(kept)] = True
+        chosen = np.repeat(is_kept, sizes)
+        columns = {
+            name: np.frombuffer(entries.get(name, b""), kind)[chosen] for name, kind in _COLUMNS.items()
+        }
+        used = np.flatnonzero(np.bincount(columns["word"], minlength=len(words)))
+        ids = np.zeros(len(words), np.uint32)  # words that none of the kept documents has get no id
         ids[used] = [self._vocabulary[words[number]] for number in used.tolist()]
         n_before = len(self._words)
-        self._words.frombytes(ids[table["word"]].tobytes())
-        self._counts.frombytes(table["count"].tobytes())
-        self._first_positions.frombytes(table["first_position"].tobytes())
-        self._in_heading.extend(table["in_heading"].tobytes())
-        sizes = [len(of_one) // ENTRY.itemsize for of_one in by_document]
-        self._entry_ends.extend((n_before + np.cumsum(sizes, dtype=np.int64)).tolist())
-        self._lengths.extend(lengths)
+        self._words.frombytes(ids[columns["word"]].tobytes())
+        self._counts.frombytes(columns["count"].astype(np.uint32).tobytes())
+        self._first_positions.frombytes(columns["first_position"].astype(np.uint32).tobytes())
+        self._in_heading.extend(columns["in_heading"].tobytes())
+        ends = np.cumsum(np.asarray(sizes, np.int64)[is_kept]) + n_before
+        self._entry_ends.extend(ends.tolist())
+        self._lengths.extend(kept.values())
 
-    def counted(self) -> tuple[list[str], list[bytes]]:
-        """All words in alphabetical order, and of each document its :data:`ENTRY` records, whose words are places there.
+    def counted(self, order: Sequence[int]) -> tuple[list[str], dict[str, bytes]]:
+        """All words in alphabetical order, and what was counted of the documents, by column.
 
-        They depend on the document and on the set of all words only, not on the order in which documents were added.
+        The number of a word is its place among all. The columns ``word``, ``count``, ``first_position`` and
+        ``in_heading`` have an entry for each distinct word of each document, in order of first position; the
+        documents follow one another in ``order``. That is all that the columns depend on, so that documents that were
+        taken over and such that were read make no difference.
         """
         vocabulary = list(self._vocabulary)
-        order = sorted(range(len(vocabulary)), key=vocabulary.__getitem__)
+        alphabetical = sorted(range(len(vocabulary)), key=vocabulary.__getitem__)
         places = np.empty(len(vocabulary), np.uint32)
-        places[order] = np.arange(len(vocabulary), dtype=np.uint32)
-        table = np.empty(len(self._words), ENTRY)
-        table["word"] = places[np.asarray(self._words)]
-        table["count"] = self._counts
-        table["first_position"] = self._first_positions
-        table["in_heading"] = np.frombuffer(self._in_heading, np.bool_)
+        places[alphabetical] = np.arange(len(vocabulary), dtype=np.uint32)
         ends = self._entry_ends.tolist()
-        entries = [table[start:end].tobytes() for start, end in zip([0, *ends], ends, strict=False)]
-        return [vocabulary[at] for at in order], entries
+        slices = list(zip([0, *ends], ends, strict=False))
+        at = np.concatenate([np.arange(*slices[number]) for number in order] or [np.empty(0, np.int64)])
+        columns = {
+            "word": places[np.asarray(self._words)],
+            "count": np.asarray(self._counts),
+            "first_position": np.asarray(self._first_positions),
+            "in_heading": np.frombuffer(self._in_heading, np.bool_),
+        }
+        entries = {name: columns[name][at].astype(kind).tobytes() for name, kind in _COLUMNS.items()}
+        return [vocabulary[number] for number in alphabetical], entries
+
+    @property
+    def sizes(self) -> list[int]:
+        """Distinct words of each document."""
+        sizes: list[int] = np.diff(np.asarray(self._entry_ends, np.int64), prepend=0).tolist()
+        return sizes
 
     @property
     def lengths(self) -> list[int]:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +23,10 @@ _SCHEMA = """
 CREATE TABLE corpus (n_documents INTEGER NOT NULL);
 CREATE TABLE documents (doc_id TEXT PRIMARY KEY, terms TEXT NOT NULL, headings TEXT NOT NULL, text TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE terms (term TEXT PRIMARY KEY, document_frequency INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TABLE counts (doc_id TEXT NOT NULL, counts_key TEXT NOT NULL, text_key TEXT NOT NULL, n_words INTEGER NOT NULL, entries BLOB NOT NULL);
+CREATE TABLE counts (doc_id TEXT NOT NULL, counts_key TEXT NOT NULL, text_key TEXT NOT NULL, n_words INTEGER NOT NULL, n_entries INTEGER NOT NULL);
+CREATE TABLE entries (name TEXT NOT NULL, part INTEGER NOT NULL, data BLOB NOT NULL);
 """
+_PART_BYTES = 64 * 2**20  # SQLite holds values of at most a billion bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,22 +38,35 @@ class DocumentCounts:
         counts_key: Hash of all that the counts depend on: the document's version, and how words are cut.
         text_key: Hash of all that its metadata text was composed of.
         n_words: All its words, repeated ones each time.
-        entries: A record per distinct word, see :data:`prime_pipeline.metadata.terms.ENTRY`; a word goes by its
-            place among all terms of the file in order.
+        n_entries: Its distinct words.
     """
 
     doc_id: str
     counts_key: str
     text_key: str
     n_words: int
-    entries: bytes
+    n_entries: int
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusCounts:
+    """What was counted of all documents.
+
+    Attributes:
+        documents: In order of id.
+        entries: Columns by name, see :class:`prime_pipeline.metadata.terms.TermStatistics`: the entries of the first
+            document, then those of the second, and so on.
+    """
+
+    documents: tuple[DocumentCounts, ...] = ()
+    entries: Mapping[str, bytes] = field(default_factory=dict)
 
 
 def write_metadata(
     path: Path,
     metadata: Iterable[DocumentMetadata],
     document_frequencies: Mapping[str, int],
-    counts: Sequence[DocumentCounts] = (),
+    counts: CorpusCounts | None = None,
 ) -> None:
     """Write the file atomically. Documents and terms are stored in order of id, so equal input gives equal bytes.
 
@@ -59,12 +74,11 @@ def write_metadata(
         path: The file.
         metadata: Of every document.
         document_frequencies: By term.
-        counts: What was counted of each document; may be left out.
+        counts: What was counted of the documents; may be left out.
 
     Raises:
         StoreUnavailable: The disk is full, or the folder cannot be written.
     """
-    counted = [(c.doc_id, c.counts_key, c.text_key, c.n_words, c.entries) for c in counts]
     rows = [(m.doc_id, json.dumps(m.terms), json.dumps(m.headings), m.text) for m in metadata]
     with errors_as(path, StoreUnavailable), atomic_path(path) as temporary:
         connection = sqlite3.connect(temporary, isolation_level=None)
@@ -73,10 +87,20 @@ def write_metadata(
             connection.execute("INSERT INTO corpus VALUES (?)", (len(rows),))
             connection.executemany("INSERT INTO documents VALUES (?, ?, ?, ?)", sorted(rows))
             connection.executemany("INSERT INTO terms VALUES (?, ?)", sorted(document_frequencies.items()))
-            connection.executemany("INSERT INTO counts VALUES (?, ?, ?, ?, ?)", sorted(counted))
+            if counts is not None:
+                _write_counts(connection, counts)
             connection.execute("COMMIT")
         finally:
             connection.close()
+
+
+def _write_counts(connection: sqlite3.Connection, counts: CorpusCounts) -> None:
+    rows = ((c.doc_id, c.counts_key, c.text_key, c.n_words, c.n_entries) for c in counts.documents)
+    connection.executemany("INSERT INTO counts VALUES (?, ?, ?, ?, ?)", rows)
+    for name, data in sorted(counts.entries.items()):
+        parts = (memoryview(data)[start : start + _PART_BYTES] for start in range(0, len(data), _PART_BYTES))
+        for number, part in enumerate(parts):
+            connection.execute("INSERT INTO entries VALUES (?, ?, ?)", (name, number, part))
 
 
 class MetadataFile:
@@ -118,9 +142,13 @@ class MetadataFile:
         """All terms, in order."""
         return [row[0] for row in self._rows("SELECT term FROM terms ORDER BY term")]
 
-    def counts(self) -> list[DocumentCounts]:
-        """What was counted of each document, in order of id; empty where that was left out."""
-        return [DocumentCounts(*row) for row in self._rows("SELECT * FROM counts")]
+    def counts(self) -> CorpusCounts:
+        """What was counted of the documents; empty where that was left out."""
+        documents = tuple(DocumentCounts(*row) for row in self._rows("SELECT * FROM counts ORDER BY rowid"))
+        parts: dict[str, list[bytes]] = {}
+        for name, data in self._rows("SELECT name, data FROM entries ORDER BY rowid"):
+            parts.setdefault(name, []).append(data)
+        return CorpusCounts(documents, {name: b"".join(of_one) for name, of_one in parts.items()})
 
     def document_frequencies(self, terms: Iterable[str]) -> dict[str, int]:
         """In how many documents each term occurs; 0 for unknown ones."""
