@@ -1,7 +1,8 @@
-"""Dagster's event log in SQLite, with one engine per file.
+"""Dagster's event log in SQLite, with one open connection per file.
 
-Dagster makes an engine of SQLAlchemy for each of the three to six connections that one event takes, and an engine compiles every statement
-anew: most of what an event costs. Files and schema are Dagster's own, so that its UI reads them as ever.
+Dagster makes an engine of SQLAlchemy for each of the three to six connections that one event takes: each compiles every statement anew,
+and each close of a connection writes the file's log back. Files and schema are Dagster's own, so that its UI reads them as
+ever.
 """
 
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from dagster._core.storage.event_log.sqlite.sqlite_event_log import (  # public 
 from dagster._core.storage.sql import create_engine
 from dagster._serdes import ConfigurableClassData
 from sqlalchemy.engine import Connection, Engine
-from sqlalchemy.pool import NullPool
+from sqlalchemy.pool import QueuePool
 
 _BUSY_TIMEOUT_S = 30
 
@@ -31,6 +32,12 @@ class SqliteEventLog(SqliteEventLogStorage):
         """Called by Dagster with what the instance's configuration says."""
         return cls(inst_data=inst_data, **config_value)
 
+    def dispose(self) -> None:
+        """Close all connections."""
+        super().dispose()
+        for engine in self._engines.values():
+            engine.dispose()
+
     @contextmanager
     def _connect(self, shard: str) -> Iterator[Connection]:
         with self._db_lock, self._engine(shard).connect() as connection, connection.begin():
@@ -38,10 +45,10 @@ class SqliteEventLog(SqliteEventLogStorage):
 
     def _engine(self, shard: str) -> Engine:
         if shard not in self._engines:
-            # Without a pool: a connection is closed after use, so that a file can be removed at any time.
             engine = create_engine(
                 self.conn_string_for_shard(shard),
-                poolclass=NullPool,
+                poolclass=QueuePool,
+                pool_size=1,
                 connect_args={"timeout": _BUSY_TIMEOUT_S},
             )
             self._initdb(engine)
