@@ -139,8 +139,9 @@ def test_the_vocabulary_gap() -> None:
 )
 def test_sections_that_lean_on_the_one_before(opening: str, dangles: int, goes_on: int) -> None:
     documents = [make_document("a", "First: This one has none before it.", f"Second: {opening}")]
-    assert value(measured.dangling_sections(documents)) == dangles
-    assert value(measured.chained_sections(documents)) == goes_on
+    openings = measured.section_openings(documents)
+    assert value(measured.dangling_sections(openings)) == dangles
+    assert value(measured.chained_sections(openings)) == goes_on
 
 
 def test_code_and_formulas() -> None:

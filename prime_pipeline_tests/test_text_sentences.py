@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prime_pipeline.text.sentences import sentence_spans, sentences
+from prime_pipeline.text.sentences import first_sentence, sentence_spans, sentences
 
 PIECES = st.sampled_from(
     [
@@ -83,6 +83,7 @@ def test_spans_are_ordered_disjoint_trimmed_and_cover_all_but_blanks(text: str) 
 def test_ends(parts: list[str]) -> None:
     glue = "" if parts[0].endswith(("BIBREF4.", "the rest.", "。")) else " "
     assert sentences(glue.join(parts)) == [part.strip() for part in parts]
+    assert first_sentence(glue.join(parts)) == parts[0].strip()
 
 
 @pytest.mark.parametrize(

@@ -225,6 +225,7 @@ def profile_corpus(
     metadata = sorted(metadata, key=lambda item: item.doc_id)
     _check(documents, metadata, vectors)
     code, formulas = measured.code_and_formulas(documents)
+    openings = measured.section_openings(documents)
     found: dict[PropertyName, Property | None] = {
         "heading_coverage": measured.heading_coverage(documents),
         "heading_depth": measured.heading_depth(metadata),
@@ -238,8 +239,8 @@ def profile_corpus(
         "stop_words": measured.stop_word_share(documents),
         "shared_terms": measured.shared_terms(metadata),
         "term_idf": measured.term_idf(documents, metadata),
-        "dangling_sections": measured.dangling_sections(documents),
-        "chained_sections": measured.chained_sections(documents),
+        "dangling_sections": measured.dangling_sections(openings),
+        "chained_sections": measured.chained_sections(openings),
         "code": code,
         "formulas": formulas,
         "vocabulary_gap": measured.vocabulary_gap(documents, queries, qrels or {}),

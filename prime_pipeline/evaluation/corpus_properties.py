@@ -19,7 +19,7 @@ from prime_pipeline.models.tokenizer import Tokenizer
 from prime_pipeline.records import Document, DocumentMetadata, Qrels, Query, Section
 from prime_pipeline.text.protected import inline_spans, protect
 from prime_pipeline.text.references import symbols
-from prime_pipeline.text.sentences import sentences
+from prime_pipeline.text.sentences import first_sentence
 from prime_pipeline.text.stems import content_stems
 from prime_pipeline.text.stop_words import STOP_WORDS
 from prime_pipeline.text.words import term_words
@@ -273,14 +273,22 @@ def unknown_query_words(documents: Sequence[Document], queries: Sequence[Query])
 # --- what sections are made of --------------------------------------------------------------------------------------
 
 
-def dangling_sections(documents: Sequence[Document]) -> Property | None:
-    """The share of sections behind a document's first that open with a word that points back ("this", "the latter")."""
-    return _openings("of the later sections open by pointing back", documents, _POINTS_BACK)
+def section_openings(documents: Iterable[Document]) -> list[list[str]]:
+    """For each document the first sentences of the sections behind its first, without marks in front."""
+    return [
+        [_opening(section) for section in document.content_sections[1:] if section.kind == "section"]
+        for document in documents
+    ]
 
 
-def chained_sections(documents: Sequence[Document]) -> Property | None:
-    """The share of sections behind a document's first that open as a further step ("then", "therefore", "by Lemma")."""
-    return _openings("of the later sections open as a further step", documents, _GOES_ON)
+def dangling_sections(openings: Iterable[Sequence[str]]) -> Property | None:
+    """The share of :func:`section_openings` with a word that points back ("this", "the latter")."""
+    return _matching("of the later sections open by pointing back", openings, _POINTS_BACK)
+
+
+def chained_sections(openings: Iterable[Sequence[str]]) -> Property | None:
+    """The share of :func:`section_openings` that are a further step ("then", "therefore", "by Lemma")."""
+    return _matching("of the later sections open as a further step", openings, _GOES_ON)
 
 
 def code_and_formulas(documents: Sequence[Document]) -> tuple[Property | None, Property | None]:
@@ -347,12 +355,8 @@ def _is_structured(document: Document) -> bool:
     return any(section.kind == "section" for section in document.sections)
 
 
-def _openings(name: str, documents: Iterable[Document], pattern: re.Pattern[str]) -> Property | None:
-    parts = []
-    for document in documents:
-        later = [section for section in document.content_sections[1:] if section.kind == "section"]
-        parts.append((sum(bool(pattern.match(_opening(section))) for section in later), len(later)))
-    return from_parts(name, parts)
+def _matching(name: str, openings: Iterable[Sequence[str]], pattern: re.Pattern[str]) -> Property | None:
+    return from_parts(name, ((sum(bool(pattern.match(text)) for text in row), len(row)) for row in openings))
 
 
 def _opening(section: Section) -> str:
@@ -361,7 +365,7 @@ def _opening(section: Section) -> str:
     text = guarded.text
     for block in guarded.blocks:
         text = text.replace(block.placeholder, "")
-    return _LEADING_MARKS.sub("", next(iter(sentences(text)), ""))
+    return _LEADING_MARKS.sub("", first_sentence(text))
 
 
 def _code_and_formula_characters(text: str) -> tuple[int, int, int]:

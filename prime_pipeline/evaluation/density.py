@@ -77,15 +77,25 @@ class ReferenceIdf:
             raise ValueError("a reference IDF needs a document with words")
         self._n_texts = n_texts
         self._document_frequencies = document_frequencies
+        self._idf: dict[str, float] = {}
+        self._is_technical: dict[str, bool] = {}
         self.technical_above = self._quantile(frequencies)
 
     def __call__(self, word: str) -> float:
         """``ln((N + 1) / (df + 1)) + 1`` (PRIME paper, section 3.3); of a word that the corpus lacks, df is 0."""
-        return math.log((self._n_texts + 1) / (self._document_frequencies[word] + 1)) + 1
+        if (known := self._idf.get(word)) is not None:  # every document asks for many of the same words
+            return known
+        idf = math.log((self._n_texts + 1) / (self._document_frequencies[word] + 1)) + 1
+        self._idf[word] = idf
+        return idf
 
     def is_technical(self, word: str) -> bool:
         """Whether it is no stop word, holds a letter, and is rarer than three quarters of the corpus's tokens."""
-        return word not in STOP_WORDS and any(map(str.isalpha, word)) and self(word) > self.technical_above
+        if (known := self._is_technical.get(word)) is not None:
+            return known
+        found = word not in STOP_WORDS and any(map(str.isalpha, word)) and self(word) > self.technical_above
+        self._is_technical[word] = found
+        return found
 
     def _quantile(self, frequencies: Mapping[str, int]) -> float:
         """The least IDF that at least three quarters of the tokens do not exceed."""

@@ -13,6 +13,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import count
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -168,7 +169,8 @@ _FRONT_MATTER_FIELD: Final = re.compile(r"[\w.-]+:(?:\s|\Z)")
 
 def _markdown_spans(lines: Sequence[str]) -> Iterator[_Span]:
     table_ends = [number for number, line in enumerate(lines) if "</table" in line.lower()]
-    for token in _markdown_parser(lines).parse("\n".join(_markdown_view(lines))):
+    parser = _markdown_parser(has_front_matter=_begins_with_front_matter(lines))
+    for token in parser.parse("\n".join(_markdown_view(lines))):
         kind = _MARKDOWN_KINDS.get(token.type)
         if kind is None or token.map is None:
             continue
@@ -180,14 +182,21 @@ def _markdown_spans(lines: Sequence[str]) -> Iterator[_Span]:
         yield _Span(start, end, kind)
 
 
-def _markdown_parser(lines: Sequence[str]) -> MarkdownIt:
+def _begins_with_front_matter(lines: Sequence[str]) -> bool:
+    # A section may begin with a rule; only a field makes it front matter.
+    return lines[0].rstrip() == "---" and len(lines) > 1 and _FRONT_MATTER_FIELD.match(lines[1]) is not None
+
+
+@cache
+def _markdown_parser(*, has_front_matter: bool) -> MarkdownIt:
+    """One of two parsers for all texts and threads: making one takes longer than parsing a section."""
     from markdown_it import MarkdownIt
     from mdit_py_plugins.front_matter import front_matter_plugin
 
     parser = MarkdownIt("commonmark", {"inline_definitions": True}).enable("table").disable("inline")
-    # A section may begin with a rule; only a field makes it front matter.
-    if lines[0].rstrip() == "---" and len(lines) > 1 and _FRONT_MATTER_FIELD.match(lines[1]):
+    if has_front_matter:
         parser.use(front_matter_plugin)
+    parser.parse("text")  # rules are put in order at the first text, and no other thread may see them half so
     return parser
 
 

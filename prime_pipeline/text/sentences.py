@@ -52,6 +52,12 @@ def sentences(text: str) -> list[str]:
     return [text[start:end] for start, end in sentence_spans(text)]
 
 
+def first_sentence(text: str) -> str:
+    """The first of the :func:`sentences`, without looking at the others; empty where there is none."""
+    start, end = next(_spans(text), (0, 0))
+    return text[start:end]
+
+
 def sentence_spans(text: str) -> list[tuple[int, int]]:
     """The sentences as half-open spans of characters, in order.
 
@@ -59,9 +65,13 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     ends a sentence, a list item starts one, and a line that is only a placeholder is one. The time is linear in the
     length of the text.
     """
+    return list(_spans(text))
+
+
+def _spans(text: str) -> Iterator[tuple[int, int]]:
     spans = (span for block in _blocks(text) for span in _spans_of_block(text, *block))
     trimmed = (_trimmed(text, *span) for span in spans)
-    return [(start, end) for start, end in trimmed if start < end]
+    return ((start, end) for start, end in trimmed if start < end)
 
 
 def _blocks(text: str) -> Iterator[tuple[int, int]]:
