@@ -43,7 +43,6 @@ class SynthesisResult:
             :func:`prime_pipeline.metadata.terms.word_reader`.
         counts: What :func:`bring_up_to_date` counted, documents in the order of ``metadata``; a word goes by its place
             among all words of ``document_frequencies`` in alphabetical order.
-        n_read: Documents that had to be read.
     """
 
     metadata: tuple[DocumentMetadata, ...]
