@@ -1,5 +1,7 @@
 """Where Dagster finds everything: the one Definitions object."""
 
+from functools import cache
+
 import dagster as dg
 
 from prime_pipeline.defs.automation import (
@@ -23,31 +25,42 @@ from prime_pipeline.defs.restructuring_assets import (
     restructuring,
 )
 from prime_pipeline.defs.warehouse_asset import warehouse
+from prime_pipeline.settings import Partitioning, load_settings
 
-defs = dg.Definitions(
-    assets=[
-        corpus_scan,
-        raw_documents,
-        raw_corpus,
-        restructured_documents,
-        restructuring,
-        restructured_corpus,
-        *index_assets("offline", raw_corpus.key),
-        *index_assets("full", restructured_corpus.key),
-        retrieval_runs,
-        *study_assets,
-        generated_answers_asset,
-        report,
-        warehouse,
-        experiment_cells,
-        experiment,
-        experiment_report,
-    ],
-    asset_checks=CHECKS,
-    jobs=[refresh, answer, reproduce],
-    schedules=[nightly_refresh],
-    sensors=[corpus_changes, refresh_after_backfill],
-    resources={"workspace": WorkspaceResource()},
-    # In process: a run costs a second instead of a dozen, and the model stays loaded from step to step.
-    executor=dg.in_process_executor,
-)
+
+@cache
+def definitions(partitioning: Partitioning = "document") -> dg.Definitions:
+    """All of it, with documents as partitions, or buckets of them."""
+    return dg.Definitions(
+        assets=[
+            corpus_scan,
+            raw_documents(partitioning),
+            raw_corpus,
+            restructured_documents(partitioning),
+            restructuring,
+            restructured_corpus,
+            *index_assets("offline", raw_corpus.key),
+            *index_assets("full", restructured_corpus.key),
+            retrieval_runs,
+            *study_assets,
+            generated_answers_asset,
+            report,
+            warehouse,
+            experiment_cells,
+            experiment,
+            experiment_report,
+        ],
+        asset_checks=CHECKS,
+        jobs=[refresh, answer, reproduce],
+        schedules=[nightly_refresh],
+        sensors=[corpus_changes, refresh_after_backfill],
+        resources={"workspace": WorkspaceResource()},
+        # In process: a run costs a second instead of a dozen, and the model stays loaded from step to step.
+        executor=dg.in_process_executor,
+    )
+
+
+@dg.definitions
+def defs() -> dg.Definitions:
+    """What Dagster loads: as the settings say that are in force when it does."""
+    return definitions(load_settings().partitioning)

@@ -48,6 +48,7 @@ from prime_pipeline.storage.home import Home
 Profile = Literal["embedded", "paper"]
 Mode = Literal["offline", "full", "auto"]
 Method = Literal["extractive", "llm"]
+Partitioning = Literal["document", "bucket"]
 
 _EMBEDDERS: dict[Profile, str] = {"embedded": EMBEDDED_MODEL, "paper": "BAAI/bge-small-en-v1.5"}
 _NLI_MODELS: dict[Profile, str | None] = {"embedded": None, "paper": PAPER_NLI_MODEL}
@@ -321,6 +322,11 @@ class Settings(BaseSettings):
     )
     profile: Profile = Field(
         default="embedded", description="embedded needs no network; paper needs the model hub."
+    )
+    partitioning: Partitioning = Field(
+        default="document",
+        description="What a partition in Dagster is: a document, or, for corpora of over about 10,000, one of 256 buckets of "
+        "documents. Nothing is made again when this changes.",
     )
     embedder: str | None = Field(
         default=None, description="Model name or local folder. Default: as the profile says."

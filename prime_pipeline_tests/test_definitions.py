@@ -8,12 +8,14 @@ import dagster as dg
 import pytest
 import yaml
 
-from prime_pipeline.definitions import defs
+from prime_pipeline.definitions import definitions
 from prime_pipeline.defs.automation import corpus_changes, nightly_refresh, refresh_after_backfill
 from prime_pipeline.defs.instance import INSTANCE_SETTINGS
 from prime_pipeline.errors import CorpusNotFound
 from prime_pipeline.reporting.experiment import CELLS
 from prime_pipeline.reporting.studies import STUDIES
+
+defs = definitions()
 
 ROOT = Path(__file__).parent.parent
 SPECS = [spec for assets in defs.assets or () for spec in assets.specs]  # type: ignore[union-attr]

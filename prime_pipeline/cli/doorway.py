@@ -108,7 +108,7 @@ def refreshed(workspace: Workspace, *, allow_removals: bool, republish: bool) ->
     from prime_pipeline.corpus.opening import open_corpus
     from prime_pipeline.datasets.locations import KNOWN_ITEMS
     from prime_pipeline.datasets.queries import load_query_set
-    from prime_pipeline.definitions import defs
+    from prime_pipeline.definitions import definitions
     from prime_pipeline.defs.runs import run_refresh
     from prime_pipeline.settings import remember
 
@@ -119,6 +119,7 @@ def refreshed(workspace: Workspace, *, allow_removals: bool, republish: bool) ->
     workspace.home.prepare()
     # Before the run, so that one that is interrupted goes on with a plain `prime refresh`.
     remember(workspace.settings)
+    defs = definitions(workspace.settings.partitioning)
     return run_refresh(defs, workspace, allow_removals=allow_removals, republish=republish)
 
 

@@ -130,7 +130,7 @@ class _Done:
 
 def _run(settings: Mapping[str, Any], place: _Place, console: Console, *, as_json: bool) -> _Done:
     from prime_pipeline.console.parts import message
-    from prime_pipeline.definitions import defs
+    from prime_pipeline.definitions import definitions
     from prime_pipeline.defs.runs import run_experiment
     from prime_pipeline.reporting.experiment import publish_experiment_report
 
@@ -139,7 +139,7 @@ def _run(settings: Mapping[str, Any], place: _Place, console: Console, *, as_jso
         console.print(message(f"{place.task}:", from_here(settings["home"]), "bold"), soft_wrap=True)
     with opened_workspace(settings, console, show_progress=not as_json) as workspace:
         summary = refreshed(workspace, allow_removals=True, republish=True)
-        made = run_experiment(defs, workspace)
+        made = run_experiment(definitions(workspace.settings.partitioning), workspace)
         return _Done(summary, made["experiment"]["changed"], publish_experiment_report(workspace))
 
 

@@ -5,17 +5,16 @@ from collections.abc import Iterator
 import dagster as dg
 
 from prime_pipeline.corpus.watch import corpus_state
-from prime_pipeline.defs.corpus_assets import raw_documents
+from prime_pipeline.defs.documents import RAW_DOCUMENTS, RESTRUCTURED_DOCUMENTS
 from prime_pipeline.defs.experiment_assets import experiment, experiment_cells, experiment_report
 from prime_pipeline.defs.liveness import refresh_is_live
 from prime_pipeline.defs.report_assets import generated_answers_asset, report
-from prime_pipeline.defs.restructuring_assets import restructured_documents
 from prime_pipeline.settings import load_settings
 
 refresh = dg.define_asset_job(
     "refresh",
     selection=dg.AssetSelection.all()
-    - dg.AssetSelection.assets(raw_documents, restructured_documents, generated_answers_asset)
+    - dg.AssetSelection.assets(RAW_DOCUMENTS, RESTRUCTURED_DOCUMENTS, generated_answers_asset)
     - dg.AssetSelection.assets(experiment_cells, experiment, experiment_report),
     description="Scan the corpus, restructure in full mode, bring metadata and indexes up to date, publish, evaluate, report. "
     "Cheap when nothing changed.",
@@ -65,7 +64,7 @@ def refresh_after_backfill(context: dg.RunStatusSensorContext) -> Iterator[dg.Ru
     if run.job_name == refresh.name:  # its scan logs events of raw_documents, too
         return
     events = context.instance.all_logs(run.run_id, of_type=dg.DagsterEventType.ASSET_MATERIALIZATION)
-    keys = {raw_documents.key, restructured_documents.key}
+    keys = {RAW_DOCUMENTS, RESTRUCTURED_DOCUMENTS}
     if any(e.dagster_event and e.dagster_event.asset_key in keys for e in events):
         yield dg.RunRequest(
             run_key=run.run_id

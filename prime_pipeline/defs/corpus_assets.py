@@ -1,6 +1,6 @@
 """Assets of the corpus: the scan, the documents, and the sealed set of them."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import dagster as dg
@@ -9,8 +9,11 @@ from pydantic import Field
 from prime_pipeline.corpus.opening import open_corpus
 from prime_pipeline.corpus.scan import ScanReport, parse_documents, scan
 from prime_pipeline.corpus.source import PARSER_VERSION
-from prime_pipeline.defs.documents import DOCUMENTS, document_event, sync_documents
+from prime_pipeline.defs.documents import RAW_DOCUMENTS, in_partitions, raw_event, sync_documents
+from prime_pipeline.defs.partitions import Partition, partitions, partitions_definition
 from prime_pipeline.reporting.mode import decide_mode
+from prime_pipeline.settings import Partitioning
+from prime_pipeline.storage.documents import CatalogueEntry
 from prime_pipeline.storage.seal import seal_corpus
 from prime_pipeline.workspace import Workspace
 
@@ -47,49 +50,63 @@ def corpus_scan(
             progress=workspace.progress,
         )
         synced = sync_documents(
-            context.instance, workspace.store.catalogue(), context.log_event, workspace.progress
+            context.instance,
+            workspace.store.catalogue(),
+            context.log_event,
+            workspace.progress,
+            workspace.settings.partitioning,
         )
     return dg.MaterializeResult(metadata={"corpus": location, **_scan_metadata(report), **synced})
 
 
-@dg.asset(
-    group_name=_GROUP,
-    kinds={"python", "json"},
-    owners=_OWNERS,
-    partitions_def=DOCUMENTS,
-    backfill_policy=dg.BackfillPolicy.single_run(),
-    output_required=False,
-    code_version=PARSER_VERSION,
-)
-def raw_documents(
-    context: dg.AssetExecutionContext, workspace: dg.ResourceParam[Workspace]
-) -> Iterator[dg.MaterializeResult[None]]:
-    """One parsed document per partition: title, preamble and sections with their lines in the source.
+def raw_documents(partitioning: Partitioning) -> dg.AssetsDefinition:
+    """The asset of parsed documents, in partitions of either kind."""
 
-    The scan keeps these up to date by itself; a backfill parses chosen documents again. A document that cannot be
-    read fails alone: all others of the run keep their result, and *re-execute from failure* tries only the failed.
-    """
-    catalogue = workspace.store.catalogue()
-    chosen = set(context.partition_keys)
-    doc_ids = [entry.doc_id for entry in catalogue.values() if entry.partition_key in chosen]
-    failed = parse_documents(
-        open_corpus(workspace.settings.corpus_location),
-        workspace.store,
-        doc_ids,
-        on_stored=lambda entry: context.log_event(document_event(entry)),
+    @dg.asset(
+        key=RAW_DOCUMENTS,
+        group_name=_GROUP,
+        kinds={"python", "json"},
+        owners=_OWNERS,
+        partitions_def=partitions_definition(partitioning),
+        backfill_policy=dg.BackfillPolicy.single_run(),
+        output_required=False,
+        code_version=PARSER_VERSION,
     )
-    unknown = chosen - {entry.partition_key for entry in catalogue.values()}
-    failed |= dict.fromkeys(sorted(unknown), "not in the catalogue: run a refresh")
-    if failed:
-        raise documents_failed(failed, len(chosen))
-    yield from ()  # no output: each document has had its own event, and Dagster must not add a second one
+    def parsed(
+        context: dg.AssetExecutionContext, workspace: dg.ResourceParam[Workspace]
+    ) -> Iterator[dg.MaterializeResult[None]]:
+        """Parsed documents: title, preamble and sections with their lines in the source; one per partition, or a bucket of them.
+
+        The scan keeps these up to date by itself; a backfill parses chosen documents again. A document that cannot be
+        read fails alone: all others of the run keep their result, and *re-execute from failure* tries only the failed.
+        """
+        entries = in_partitions(workspace.store.catalogue().values(), context.partition_keys, partitioning)
+        failed = parse_documents(
+            open_corpus(workspace.settings.corpus_location),
+            workspace.store,
+            [entry.doc_id for entry in entries],
+            on_stored=_event_logger(context, partitioning),
+        )
+        catalogue = workspace.store.catalogue()
+        if partitioning == "bucket":
+            for partition in _chosen(context, catalogue.values(), partitioning):
+                if not failed.keys() & {entry.doc_id for entry in partition.entries}:
+                    context.log_event(raw_event(partition))
+        else:
+            unknown = set(context.partition_keys) - {entry.partition_key for entry in catalogue.values()}
+            failed |= dict.fromkeys(sorted(unknown), "not in the catalogue: run a refresh")
+        if failed:
+            raise documents_failed(failed, len(entries))
+        yield from ()  # no output: each partition has had its own event, and Dagster must not add a second one
+
+    return parsed
 
 
 @dg.asset(
     group_name=_GROUP,
     kinds={"python", "json"},
     owners=_OWNERS,
-    deps=[corpus_scan, raw_documents],
+    deps=[corpus_scan, RAW_DOCUMENTS],
     code_version="1",
 )
 def raw_corpus(workspace: dg.ResourceParam[Workspace]) -> dg.MaterializeResult[None]:
@@ -117,6 +134,25 @@ def raw_corpus(workspace: dg.ResourceParam[Workspace]) -> dg.MaterializeResult[N
             **reasons,
         },
     )
+
+
+def _event_logger(
+    context: dg.AssetExecutionContext, partitioning: Partitioning
+) -> Callable[[CatalogueEntry], None]:
+    """Logs a document as soon as it is stored; a bucket has to wait for its other documents."""
+
+    def log(entry: CatalogueEntry) -> None:
+        if partitioning == "document":
+            context.log_event(raw_event(Partition(entry.partition_key, (entry,), is_bucket=False)))
+
+    return log
+
+
+def _chosen(
+    context: dg.AssetExecutionContext, entries: Iterable[CatalogueEntry], partitioning: Partitioning
+) -> list[Partition]:
+    by_key = partitions(entries, partitioning)
+    return [by_key[key] for key in context.partition_keys if key in by_key]
 
 
 def _list(sentences: Iterable[str]) -> str:

@@ -1,13 +1,19 @@
 """Assets of restructuring: the documents, the step that brings all of them up to date, and the sealed set of them."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import dagster as dg
 
-from prime_pipeline.defs.corpus_assets import documents_failed, raw_corpus, raw_documents, reasons_table
-from prime_pipeline.defs.documents import DOCUMENTS, RestructuredEvents
+from prime_pipeline.defs.corpus_assets import documents_failed, raw_corpus, reasons_table
+from prime_pipeline.defs.documents import (
+    RAW_DOCUMENTS,
+    RESTRUCTURED_DOCUMENTS,
+    RestructuredEvents,
+    in_partitions,
+)
+from prime_pipeline.defs.partitions import Partition, partitions_definition
 from prime_pipeline.records import DocumentOutcome, Spending
 from prime_pipeline.refresh.restructuring import (
     RestructuringReport,
@@ -17,6 +23,7 @@ from prime_pipeline.refresh.restructuring import (
     seal_restructured,
 )
 from prime_pipeline.restructuring.diff_page import page_path
+from prime_pipeline.settings import Partitioning
 from prime_pipeline.storage.documents import CatalogueEntry
 from prime_pipeline.workspace import Workspace
 
@@ -30,41 +37,49 @@ _OWNERS = ["team:search"]
 _OFF = 'the mode is {mode}: set `mode = "full"` to have sections restructured'
 
 
-@dg.asset(
-    group_name=_GROUP,
-    kinds={"python", "json"},
-    owners=_OWNERS,
-    deps=[raw_documents],
-    partitions_def=DOCUMENTS,
-    backfill_policy=dg.BackfillPolicy.single_run(),
-    output_required=False,
-    code_version=RESTRUCTURING_CODE,
-    pool=POOL,
-)
-def restructured_documents(
-    context: dg.AssetExecutionContext, workspace: dg.ResourceParam[Workspace]
-) -> Iterator[dg.MaterializeResult[None]]:
-    """One restructured document per partition: every section rewritten, or raw with the reason.
+def restructured_documents(partitioning: Partitioning) -> dg.AssetsDefinition:
+    """The asset of restructured documents, in partitions of either kind."""
 
-    The asset `restructuring` keeps these up to date by itself; a backfill restructures chosen documents again, and pays
-    only for sections that were not answered before. A document with a section that could not be asked for fails alone:
-    all others of the run keep their result.
-    """
-    if workspace.mode == "offline":
-        raise dg.Failure(_off(workspace), allow_retries=False)
-    catalogue = workspace.store.catalogue()
-    chosen = set(context.partition_keys)
-    entries = [entry for entry in catalogue.values() if entry.partition_key in chosen and entry.version]
-    with workspace.restructuring() as steps:
-        report = steps.restructure(
-            entries, context.run_id, on_stored=_event_logger(context, steps, catalogue)
-        )
-    failed = dict(report.deferred)
-    unknown = chosen - {entry.partition_key for entry in entries}
-    failed |= dict.fromkeys(sorted(unknown), "not in the catalogue, or never read: run a refresh")
-    if failed:
-        raise documents_failed(failed, len(chosen), **_run_metadata(report, _currency(workspace)))
-    yield from ()  # no output: each document has had its own event, and Dagster must not add a second one
+    @dg.asset(
+        key=RESTRUCTURED_DOCUMENTS,
+        group_name=_GROUP,
+        kinds={"python", "json"},
+        owners=_OWNERS,
+        deps=[RAW_DOCUMENTS],
+        partitions_def=partitions_definition(partitioning),
+        backfill_policy=dg.BackfillPolicy.single_run(),
+        output_required=False,
+        code_version=RESTRUCTURING_CODE,
+        pool=POOL,
+    )
+    def rewritten(
+        context: dg.AssetExecutionContext, workspace: dg.ResourceParam[Workspace]
+    ) -> Iterator[dg.MaterializeResult[None]]:
+        """Restructured documents, every section rewritten, or raw with the reason; one per partition, or a bucket of them.
+
+        The asset `restructuring` keeps these up to date by itself; a backfill restructures chosen documents again, and pays
+        only for sections that were not answered before. A document with a section that could not be asked for fails alone:
+        all others of the run keep their result.
+        """
+        if workspace.mode == "offline":
+            raise dg.Failure(_off(workspace), allow_retries=False)
+        catalogue = workspace.store.catalogue()
+        chosen = in_partitions(catalogue.values(), context.partition_keys, partitioning)
+        entries = [entry for entry in chosen if entry.version]
+        with workspace.restructuring() as steps:
+            log = _Log(context, steps, catalogue, partitioning)
+            report = steps.restructure(entries, context.run_id, on_stored=log.finished)
+            if partitioning == "bucket":
+                log.missing(context.partition_keys)
+        failed = dict(report.deferred)
+        if partitioning == "document":
+            unknown = set(context.partition_keys) - {entry.partition_key for entry in entries}
+            failed |= dict.fromkeys(sorted(unknown), "not in the catalogue, or never read: run a refresh")
+        if failed:
+            raise documents_failed(failed, len(chosen), **_run_metadata(report, _currency(workspace)))
+        yield from ()  # no output: each partition has had its own event, and Dagster must not add a second one
+
+    return rewritten
 
 
 @dg.asset(
@@ -93,16 +108,16 @@ def restructuring(
     with workspace.restructuring() as steps:
         pending = steps.pending()
         expected = workspace.estimate(pending)
-        log = _event_logger(context, steps, catalogue)
-        report = steps.restructure(pending, context.run_id, expected, on_stored=log)
-        missing = _log_missing(context, steps, catalogue)
+        log = _Log(context, steps, catalogue, workspace.settings.partitioning)
+        report = steps.restructure(pending, context.run_id, expected, on_stored=log.finished)
+        log.missing()
         standing = current_standing(steps.restructured)
     metadata: dict[str, Any] = {
         "changed": int(bool(pending or removed)),
         "strategy": steps.restructurer.strategy.label,
         **_run_metadata(report, _currency(workspace)),
         "removed": removed,
-        "events": len(report.done) + missing,
+        "events": log.n_logged,
         "put off": reasons_table(report.deferred),
         **({"put off because": next(iter(report.deferred.values()))} if report.deferred else {}),
         **_standing_metadata(standing),
@@ -119,7 +134,7 @@ def restructuring(
     group_name=_GROUP,
     kinds={"python", "json"},
     owners=_OWNERS,
-    deps=[restructuring, restructured_documents],
+    deps=[restructuring, RESTRUCTURED_DOCUMENTS],
     code_version="1",
 )
 def restructured_corpus(workspace: dg.ResourceParam[Workspace]) -> dg.MaterializeResult[None]:
@@ -150,38 +165,74 @@ def _currency(workspace: Workspace) -> str:
     return workspace.settings.llm.price.currency if workspace.settings.llm.price else ""
 
 
-def _event_logger(
-    context: dg.AssetExecutionContext, steps: RestructuringSteps, raw: Mapping[str, CatalogueEntry]
-) -> Callable[[CatalogueEntry, DocumentOutcome], None]:
-    events = RestructuredEvents(context.instance, context.log_event, raw, RESTRUCTURING_CODE)
+class _Log:
+    """Logs what is restructured: a document as soon as it is stored, a bucket when all its documents are.
 
-    def log(entry: CatalogueEntry, outcome: DocumentOutcome) -> None:
-        events.log(entry, _document_metadata(steps, outcome))
+    Attributes:
+        n_logged: Events so far.
+    """
 
-    return log
+    def __init__(
+        self,
+        context: dg.AssetExecutionContext,
+        steps: RestructuringSteps,
+        raw: Mapping[str, CatalogueEntry],
+        partitioning: Partitioning,
+    ) -> None:
+        self._events = RestructuredEvents(
+            context.instance, context.log_event, raw, RESTRUCTURING_CODE, partitioning
+        )
+        self._steps = steps
+        self._is_by_document = partitioning == "document"
+        self.n_logged = 0
+
+    def finished(self, entry: CatalogueEntry, outcome: DocumentOutcome) -> None:
+        """A document was stored."""
+        if self._is_by_document:
+            partition = Partition(entry.partition_key, (entry,), is_bucket=False)
+            self._log(partition, _document_metadata(self._steps, outcome))
+
+    def missing(self, keys: Iterable[str] | None = None) -> None:
+        """Log what is complete and has no event yet, of all partitions or of some."""
+        missing = self._events.missing(self._steps.restructured.documents.catalogue().values())
+        for partition in missing:
+            if keys is None or partition.key in set(keys):
+                outcomes = [self._steps.restructured.outcome(entry.doc_id) for entry in partition.entries]
+                known = [outcome for outcome in outcomes if outcome]
+                describe = _bucket_metadata if partition.is_bucket else _single_metadata
+                self._log(partition, describe(self._steps, known))
+
+    def _log(self, partition: Partition, metadata: Mapping[str, Any]) -> None:
+        self._events.log(partition, metadata)
+        self.n_logged += 1
 
 
-def _log_missing(
-    context: dg.AssetExecutionContext, steps: RestructuringSteps, raw: Mapping[str, CatalogueEntry]
-) -> int:
-    """Log the events that a killed run, or lost Dagster storage, left out; returns how many."""
-    events = RestructuredEvents(context.instance, context.log_event, raw, RESTRUCTURING_CODE)
-    entries = [e for e in steps.restructured.documents.catalogue().values() if e.doc_id in raw]
-    missing = events.missing(entries)
-    for entry in missing:
-        outcome = steps.restructured.outcome(entry.doc_id)
-        events.log(entry, _document_metadata(steps, outcome) if outcome else {})
-    return len(missing)
+def _single_metadata(steps: RestructuringSteps, outcomes: Sequence[DocumentOutcome]) -> dict[str, Any]:
+    return _document_metadata(steps, outcomes[0]) if outcomes else {}
+
+
+def _bucket_metadata(steps: RestructuringSteps, outcomes: Sequence[DocumentOutcome]) -> dict[str, Any]:
+    total = sum((outcome.spending for outcome in outcomes), Spending())
+    return {
+        "strategy": steps.restructurer.strategy.label,
+        **_sections_metadata(outcomes),
+        **_spending_metadata(total),
+        "diff pages": dg.MetadataValue.path(str(steps.pages)),
+    }
+
+
+def _sections_metadata(outcomes: Sequence[DocumentOutcome]) -> dict[str, Any]:
+    sections = [section for outcome in outcomes for section in outcome.sections]
+    kinds = Counter(section.kind for section in sections)
+    codes = sorted({finding.code for section in sections for finding in section.findings})
+    return {**{f"{kind} sections": n for kind, n in sorted(kinds.items())}, "reasons": ", ".join(codes)}
 
 
 def _document_metadata(steps: RestructuringSteps, outcome: DocumentOutcome) -> dict[str, Any]:
-    kinds = Counter(section.kind for section in outcome.sections)
-    codes = sorted({finding.code for section in outcome.sections for finding in section.findings})
     page = page_path(steps.pages, outcome.doc_id)
     return {
         "strategy": steps.restructurer.strategy.label,
-        **{f"{kind} sections": n for kind, n in sorted(kinds.items())},
-        "reasons": ", ".join(codes),
+        **_sections_metadata([outcome]),
         **_spending_metadata(outcome.spending),
         "diff": dg.MetadataValue.url(page.as_uri()),
         # Browsers do not follow a link from a server to a file, so its path stands beside it.

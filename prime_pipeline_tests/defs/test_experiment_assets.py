@@ -12,7 +12,7 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from prime_pipeline.definitions import defs
+from prime_pipeline.definitions import definitions
 from prime_pipeline.defs.experiment_assets import experiment_cells
 from prime_pipeline.defs.instance import open_instance
 from prime_pipeline.defs.runs import run_experiment
@@ -23,6 +23,8 @@ from prime_pipeline.reports.writing import read_report
 from prime_pipeline.studies.findings import read_study
 from prime_pipeline.workspace import Workspace
 from prime_pipeline_tests.papers import opened, publish, write_papers
+
+defs = definitions()
 
 OpenPapers = Callable[..., Workspace]
 CELLS_KEY = dg.AssetKey("experiment_cells")

@@ -18,7 +18,7 @@ import pytest
 from rich.console import Console
 
 from prime_pipeline.console.operating import refresh_view
-from prime_pipeline.definitions import defs
+from prime_pipeline.definitions import definitions
 from prime_pipeline.defs.automation import refresh_after_backfill
 from prime_pipeline.defs.corpus_assets import raw_documents
 from prime_pipeline.defs.documents import RAW_DOCUMENTS
@@ -27,6 +27,8 @@ from prime_pipeline.defs.liveness import process_tags, refresh_is_live
 from prime_pipeline.defs.runs import RefreshSummary, run_refresh
 from prime_pipeline.errors import DagsterStorageUnusable, EmptyCorpus, PrimeError, TooManyRemovals
 from prime_pipeline_tests.defs.conftest import PAGES, OpenWorkspace
+
+defs = definitions()
 
 FULL_TRACK = {
     "restructuring",
@@ -325,7 +327,10 @@ def test_a_backfill_asks_for_a_refresh(open_workspace: OpenWorkspace) -> None:
     run_refresh(defs, workspace)
     with open_instance(workspace.home) as instance:
         result = dg.materialize(
-            [raw_documents], partition_key="more.md", instance=instance, resources={"workspace": workspace}
+            [raw_documents("document")],
+            partition_key="more.md",
+            instance=instance,
+            resources={"workspace": workspace},
         )
         refreshed = instance.get_runs(dg.RunsFilter(job_name="refresh"))[0]
         requests: list[list[Any]] = []

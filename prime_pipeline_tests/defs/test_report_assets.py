@@ -12,7 +12,7 @@ import dagster as dg
 import duckdb
 import pytest
 
-from prime_pipeline.definitions import defs
+from prime_pipeline.definitions import definitions
 from prime_pipeline.errors import AnswersIncomplete, NothingToStudy
 from prime_pipeline.reporting.answers import ANSWERS
 from prime_pipeline.reporting.studies import STUDIES, corpus_profile
@@ -22,6 +22,8 @@ from prime_pipeline.studies.findings import read_study
 from prime_pipeline.workspace import Workspace
 from prime_pipeline_tests.chat_endpoint import Endpoint, answer, fault
 from prime_pipeline_tests.papers import opened, publish, write_papers
+
+defs = definitions()
 
 OpenPapers = Callable[..., Workspace]
 Metadata = dict[str, dict[str, Any]]

@@ -14,7 +14,7 @@ import pytest
 from dagster._core.definitions.data_version import CachingStaleStatusResolver, StaleStatus
 from dagster._core.loader import LoadingContextForTest
 
-from prime_pipeline.definitions import defs
+from prime_pipeline.definitions import definitions
 from prime_pipeline.defs.corpus_assets import corpus_scan
 from prime_pipeline.defs.documents import RESTRUCTURED_DOCUMENTS
 from prime_pipeline.defs.instance import open_instance
@@ -25,6 +25,8 @@ from prime_pipeline.errors import MethodChanged
 from prime_pipeline.workspace import Workspace
 from prime_pipeline_tests.chat_endpoint import Endpoint, answer, fault
 from prime_pipeline_tests.defs.conftest import OpenWorkspace
+
+defs = definitions()
 
 PROSE = (
     "Moreover, the scheduler of the Alpha project keeps 12 workers alive. It is worth noting that each worker reads "
@@ -104,7 +106,7 @@ def backfill(workspace: Workspace, *keys: str) -> dg.ExecuteInProcessResult:
     with dg.DagsterInstance.from_config(str(workspace.home.dagster)) as instance:
         tags = {"dagster/asset_partition_range_start": keys[0], "dagster/asset_partition_range_end": keys[-1]}
         return dg.materialize(
-            [restructured_documents],
+            [restructured_documents("document")],
             instance=instance,
             resources={"workspace": workspace},
             tags=tags,
