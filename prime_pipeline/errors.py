@@ -168,6 +168,35 @@ class ModelFilesChanged(ModelError):
         )
 
 
+class OnnxNotInstalled(ModelError):
+    """The packages that the backends onnx and int8 need are not there."""
+
+    def __init__(self, package: str) -> None:
+        super().__init__(
+            f'embedder_backend = "onnx" and "int8" need the package {package}: pip install \'prime-pipeline[onnx]\', '
+            'or set it to "torch"'
+        )
+
+
+class ExportFailed(ModelError):
+    """A model cannot be exported as an ONNX graph."""
+
+    def __init__(self, directory: Path, reason: str) -> None:
+        super().__init__(
+            f'model folder {directory} cannot be exported to ONNX ({reason}): set embedder_backend = "torch"'
+        )
+
+
+class ExportDisagrees(ModelError):
+    """An exported model ranks texts too differently from the original."""
+
+    def __init__(self, model: str, backend: str, rank_correlation: float, least: float) -> None:
+        super().__init__(
+            f"{model} on {backend} ranks texts too differently from the original: rank correlation {rank_correlation:.4f}, at "
+            f'least {least} is expected. Set embedder_backend = "torch"'
+        )
+
+
 # --- restructuring ------------------------------------------------------------------------------------------------
 
 

@@ -30,6 +30,7 @@ from prime_pipeline.models.cross_encoder import CrossEncoderScorer
 from prime_pipeline.models.embedder import Embedder, SentenceTransformerEmbedder
 from prime_pipeline.models.location import EMBEDDED_MODEL, model_fingerprint, resolve_model
 from prime_pipeline.models.nli import NliModel
+from prime_pipeline.models.onnx_embedder import open_onnx_embedder
 from prime_pipeline.models.sentence_similarity import EmbedderSimilarity
 from prime_pipeline.progress import Progress, silent
 from prime_pipeline.records import Document, DocumentOutcome
@@ -148,7 +149,12 @@ class Workspace:
     @cached_property
     def embedder(self) -> Embedder:
         """The configured embedder; its weights are loaded at the first encoding."""
-        return self._embedder or SentenceTransformerEmbedder(self.settings.embedder_model)
+        if self._embedder is not None:
+            return self._embedder
+        model, backend = self.settings.embedder_model, self.settings.embedder_backend
+        if backend == "torch":
+            return SentenceTransformerEmbedder(model)
+        return open_onnx_embedder(self.home.exports, model, backend, self.progress)
 
     @cached_property
     def token_counts(self) -> BlobCache:
@@ -414,6 +420,7 @@ class Workspace:
             metadata_fingerprint=metadata_fingerprint(self.metadata_options),
             embedder_name=self.embedder.name,
             embedder_fingerprint=self.embedder.fingerprint,
+            embedder_runtime=self.embedder.runtime,
             profile=self.settings.profile,
             vector_options=self.settings.vector_options,
             lexical_source=self.settings.lexical_source if is_full else "raw",

@@ -54,6 +54,7 @@ class HashingEmbedder:
         self.dimensions = dimensions
         self.window_tokens = window_tokens
         self.fingerprint = hashlib.sha256(f"{name}/{dimensions}/{window_tokens}".encode()).hexdigest()
+        self.runtime = {"backend": "hashing"}
         self.tokenizer = WordTokenizer(window_tokens)
         self.texts_encoded: list[str] = []
 
@@ -122,10 +123,10 @@ def word_spans(text: str) -> list[tuple[int, int]]:
     return [match.span() for match in re.finditer(r"\S+", text)]
 
 
-def tiny_bert(directory: Path, *, window: int = 32, seed: int = 0) -> Path:
+def tiny_bert(directory: Path, *, window: int = 32, seed: int = 0, spread: float = 1.0) -> Path:
     """Save a sentence-transformers model of random weights below a folder and return where.
 
-    It has 16 dimensions, mean pooling, and reads ASCII. ``window`` is at most 64.
+    It has 16 dimensions, mean pooling, and reads ASCII. ``window`` is at most 64; ``spread`` is the deviation of the weights.
     """
     import torch
     from sentence_transformers import SentenceTransformer
@@ -134,7 +135,7 @@ def tiny_bert(directory: Path, *, window: int = 32, seed: int = 0) -> Path:
 
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        BertModel(_tiny_config()).save_pretrained(directory / "source")
+        BertModel(_tiny_config(spread=spread)).save_pretrained(directory / "source")
     _tiny_tokenizer(window).save_pretrained(directory / "source")
     transformer = Transformer(str(directory / "source"), max_seq_length=window)
     model = SentenceTransformer(modules=[transformer, Pooling(16)])
@@ -154,7 +155,7 @@ def tiny_cross_encoder(directory: Path, *, window: int = 32, seed: int = 0, n_ou
     return directory
 
 
-def _tiny_config(num_labels: int = 2) -> BertConfig:
+def _tiny_config(num_labels: int = 2, spread: float = 1.0) -> BertConfig:
     from transformers import BertConfig
 
     config = BertConfig(
@@ -164,7 +165,7 @@ def _tiny_config(num_labels: int = 2) -> BertConfig:
         num_attention_heads=2,
         intermediate_size=32,
         max_position_embeddings=64,
-        initializer_range=1.0,
+        initializer_range=spread,
     )
     config.num_labels = num_labels
     return config

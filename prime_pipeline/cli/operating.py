@@ -153,6 +153,7 @@ def search(
 def status(home: HomeOption = None, as_json: JsonOption = False) -> None:
     """Show what is served, the builds that can be returned to, and the files that failed."""
     with reporting(as_json) as console:
+        from prime_pipeline.console.operating import runtime_label
         from prime_pipeline.console.parts import counts_table
         from prime_pipeline.indexes.builds import read_manifest
 
@@ -169,6 +170,7 @@ def status(home: HomeOption = None, as_json: JsonOption = False) -> None:
             "sections": manifest.n_sections,
             "vectors": manifest.n_vectors,
             "embedder": manifest.embedder_name,
+            "embedder runtime": runtime_label(manifest.embedder_runtime),
             "profile": manifest.profile,
             "mode": workspace.mode_label,
             **({"restructuring": manifest.restructuring} if manifest.restructuring else {}),
@@ -176,7 +178,8 @@ def status(home: HomeOption = None, as_json: JsonOption = False) -> None:
             "vector search": manifest.vector_search,
         }
         if as_json:
-            print_json({**served, "builds": builds.history(), "failed": failed})
+            runtime = dict(manifest.embedder_runtime)
+            print_json({**served, "embedder runtime": runtime, "builds": builds.history(), "failed": failed})
             return
         console.print(counts_table("Served", served))
         history = {item["build"]: item["published_at"] for item in reversed(builds.history())}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
@@ -59,6 +59,17 @@ def refresh_view(summary: RefreshSummary) -> Group:
     if page := summary.steps.get("report", {}).get("page"):
         parts.append(message("report:", str(page), "dim"))
     return Group(*parts)
+
+
+def runtime_label(runtime: Mapping[str, Any]) -> str:
+    """What computes an embedder's vectors, and how far it agrees with torch where it is not torch."""
+    backend = str(runtime.get("backend", "not known"))
+    if "rank_correlation" not in runtime:
+        return backend
+    return (
+        f"{backend}; against torch: rank correlation {runtime['rank_correlation']:.4f}, scores differ by at most "
+        f"{runtime['max_difference']:.3f} ({runtime['processor']})"
+    )
 
 
 def _restructuring_counts(summary: RefreshSummary) -> dict[str, str]:

@@ -88,7 +88,7 @@ def minimum_detectable_effects(
     Returns:
         For each column the effect, None without spread.
     """
-    from scipy.special import stdtrit  # type: ignore[import-untyped]
+    from scipy.special import stdtrit
 
     freedom = len(sums) - 1
     if not freedom:

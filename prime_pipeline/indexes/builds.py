@@ -12,7 +12,7 @@ import re
 import shutil
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -59,6 +59,8 @@ class BuildPlan:
             versions of the documents.
         mode: Why this variant is built, for people: the mode of the settings, or what ``auto`` came to. Recorded, and
             no part of the id.
+        embedder_runtime: What computes the vectors, for people, see :attr:`~prime_pipeline.models.embedder.Embedder.runtime`.
+            Recorded, and no part of the id, since another runtime is another embedder.
     """
 
     variant: str
@@ -71,6 +73,7 @@ class BuildPlan:
     lexical_source: LexicalSource = "raw"
     restructuring: str = ""
     mode: str = ""
+    embedder_runtime: Mapping[str, str | float] = field(default_factory=dict)
 
     @property
     def build_id(self) -> str:
@@ -109,6 +112,7 @@ class Manifest:
         mode: The mode of the settings, or what ``auto`` came to.
         ids_fingerprint: Hash of the sorted document ids.
         files: SHA-256 by file name.
+        embedder_runtime: See :class:`BuildPlan`.
     """
 
     build_id: str
@@ -128,6 +132,7 @@ class Manifest:
     mode: str
     ids_fingerprint: str
     files: Mapping[str, str]
+    embedder_runtime: Mapping[str, str | float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,6 +363,7 @@ def describe_build(
             metadata_fingerprint=plan.metadata_fingerprint,
             embedder_name=plan.embedder_name,
             embedder_fingerprint=plan.embedder_fingerprint,
+            embedder_runtime=plan.embedder_runtime,
             dimensions=vectors.dimensions,
             n_documents=len(plan.corpus.documents),
             n_sections=len(lexical.sections.rows),

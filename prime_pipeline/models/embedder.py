@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -53,6 +53,10 @@ class Embedder(Protocol):
     @property
     def fingerprint(self) -> str:
         """Changes whenever the same text may get another vector."""
+
+    @property
+    def runtime(self) -> Mapping[str, str | float]:
+        """What computes the vectors (``backend``), and what is known of how well; written down with every build."""
 
     @property
     def dimensions(self) -> int:
@@ -140,6 +144,11 @@ class SentenceTransformerEmbedder:
         self._query_tokens = lru_cache(_QUERY_TOKENS_KEPT)(self._query_tokens_now)
 
     @property
+    def runtime(self) -> Mapping[str, str | float]:
+        """See :attr:`Embedder.runtime`."""
+        return {"backend": "torch"}
+
+    @property
     def window_tokens(self) -> int:
         """The most tokens read of a text, prefix and special ones included."""
         return self.tokenizer.window
@@ -217,7 +226,7 @@ class SentenceTransformerEmbedder:
                 convert_to_numpy=False,
                 show_progress_bar=False,
             )
-        return [_unit_rows(row.float().cpu().numpy()) for row in rows]
+        return [unit_rows(row.float().cpu().numpy()) for row in rows]
 
     def _loaded(self) -> SentenceTransformer:
         if self._model is None:
@@ -230,7 +239,8 @@ class SentenceTransformerEmbedder:
         return self._model
 
 
-def _unit_rows(vectors: Vectors) -> Vectors:
+def unit_rows(vectors: Vectors) -> Vectors:
+    """The same directions, (n, dim) or (dim,), in unit length."""
     lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
     unit: Vectors = (vectors / np.maximum(lengths, np.finfo(np.float32).tiny)).astype(np.float32)
     return unit

@@ -78,6 +78,11 @@ class EncoderTokenizer:
         """
         return [self._window_spans(encoding) for encoding in self._tokenizer.encode_batch(texts)]
 
+    def window_ids(self, text: str) -> list[int]:
+        """Numbers of the tokens that the encoder reads of a text, special ones included, in order."""
+        encoding = self._tokenizer.encode(text)
+        return [encoding.ids[i] for i in self._positions_read(encoding)]
+
     def fit(self, texts: list[str]) -> list[str]:
         """The longest prefix of each text that the encoder reads whole.
 
@@ -118,12 +123,13 @@ class EncoderTokenizer:
 
     def _window_spans(self, encoding: Encoding) -> list[Span | None]:
         specials = encoding.special_tokens_mask
-        inside = [i for i, is_special in enumerate(specials) if not is_special][
-            : self.window - self.n_special
-        ]
-        spans = dict.fromkeys(i for i, is_special in enumerate(specials) if is_special)
-        read = spans | {i: encoding.offsets[i] for i in inside}
-        return [read[i] for i in sorted(read)]
+        return [None if specials[i] else encoding.offsets[i] for i in self._positions_read(encoding)]
+
+    def _positions_read(self, encoding: Encoding) -> list[int]:
+        specials = encoding.special_tokens_mask
+        content = [i for i, is_special in enumerate(specials) if not is_special]
+        dropped = set(content[self.window - self.n_special :])
+        return [i for i in range(len(specials)) if i not in dropped]
 
     def _fit(self, text: str, encoding: Encoding) -> str:
         spans, n_tokens = _content(encoding), len(encoding)

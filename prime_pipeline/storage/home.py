@@ -96,6 +96,11 @@ class Home:
         return self.cache_root / "cache" / "token_counts.sqlite"
 
     @property
+    def exports(self) -> Path:
+        """Models in the form of another runtime, a folder for each."""
+        return self.cache_root / "cache" / "exports"
+
+    @property
     def audits(self) -> Path:
         """Cache of fidelity audits, by document and whoever audited."""
         return self.cache_root / "cache" / "audits.sqlite"
@@ -167,7 +172,7 @@ class Home:
     def remove_leftovers(self) -> int:
         """Remove temporary files that killed processes left beside what they were writing; returns how many."""
         reports = (self.reports, self.reports / "studies")
-        folders = (self.root, *reports, self.root / "corpora", self.dagster)
+        folders = (self.root, *reports, self.root / "corpora", self.dagster, *self.exports.glob("*"))
         return sum(remove_leftovers(folder, older_than_s=GARBAGE_AGE_S) for folder in folders)
 
     def index_lock(self, variant: str) -> AbstractContextManager[None]:
