@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from scipy import stats  # type: ignore[import-untyped]
+from scipy import stats
 from statsmodels.stats.multitest import multipletests  # type: ignore[import-untyped]
 from statsmodels.stats.power import NormalIndPower, TTestPower  # type: ignore[import-untyped]
 from statsmodels.stats.proportion import proportion_confint  # type: ignore[import-untyped]
