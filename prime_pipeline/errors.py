@@ -133,6 +133,45 @@ class DocumentChanged(StorageError):
         )
 
 
+class UnreadableExclusions(StorageError):
+    """The list of forgotten documents cannot be read."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(
+            f"{path} is damaged ({reason}): it lists the documents that are never to be read again, so nothing is read "
+            "without it. Put it back from a backup; or delete it, and forget those documents again"
+        )
+
+
+class DocumentUnknown(StorageError):
+    """Nothing is kept under an id."""
+
+    def __init__(self, name: str, similar: list[str]) -> None:
+        meant = f"; similar ones: {', '.join(similar)}" if similar else ""
+        super().__init__(
+            f"no document {name!r} is kept in this home: ids are paths below the corpus, see `prime status`{meant}"
+        )
+
+
+class NothingWouldBeLeft(StorageError):
+    """Every document would be forgotten, and there is no index of nothing."""
+
+    def __init__(self, home: Path) -> None:
+        super().__init__(
+            f"no document would be left in {home}: to forget all of them, delete the folder (and its caches, if they lie elsewhere)"
+        )
+
+
+class RefreshRunning(StorageError):
+    """A refresh is at work on what is to be forgotten."""
+
+    def __init__(self, home: Path) -> None:
+        super().__init__(
+            f"a refresh of {home} is running and may hold the documents: wait until it has ended (`prime ui` shows it), "
+            "then forget them again"
+        )
+
+
 class DagsterStorageUnusable(StorageError):
     """Dagster's own databases cannot be read or written."""
 

@@ -60,6 +60,7 @@ from prime_pipeline.settings import Settings, load_settings
 from prime_pipeline.storage.blob_cache import BlobCache, Cache, NoCache
 from prime_pipeline.storage.documents import CatalogueEntry, DocumentStore
 from prime_pipeline.storage.fingerprint import fingerprint
+from prime_pipeline.storage.forgotten import ForgottenDocuments
 from prime_pipeline.storage.home import Home
 from prime_pipeline.storage.ledger import Ledger
 from prime_pipeline.storage.memory_cache import MemoryCache
@@ -124,6 +125,11 @@ class Workspace:
     def store(self) -> DocumentStore:
         """Parsed documents."""
         return DocumentStore(self.home.documents)
+
+    @property
+    def forgotten(self) -> ForgottenDocuments:
+        """Documents that no refresh reads again."""
+        return ForgottenDocuments(self.home.forgotten)
 
     @cached_property
     def embeddings(self) -> BlobCache:
@@ -426,6 +432,7 @@ class Workspace:
             lexical_source=self.settings.lexical_source if is_full else "raw",
             restructuring=self.strategy.label if is_full else "",
             mode=self.mode_label,
+            forgotten=self.forgotten.fingerprint,
         )
 
     def steps(self, variant: str) -> BuildSteps:

@@ -394,3 +394,28 @@ def test_a_corpus_without_a_readable_document_names_the_first_failure(
     scan(MemoryCorpus(a="!", b="!"), store)
     with pytest.raises(EmptyCorpus, match=r"2 files failed, first a\.md: is broken"):
         seal_corpus(store, tmp_path / "seal.json", "memory")
+
+
+def test_what_is_forgotten_is_removed_and_not_read_again(store: DocumentStore) -> None:
+    corpus = ten()
+    scan(corpus, store)
+    some = {"d1", "d2", "d3"}  # more than a fifth: they are gone because somebody asked for it
+    report = scan(corpus, store, forgotten=some | {"never there"})
+    assert counts(report) == (0, 0, 7, 3, 0)
+    assert (report.n_forgotten, set(report.removed)) == (3, some)
+    corpus.failures.append(SourceFailure("d1.md", "cannot be read", "d1"))
+    del corpus.texts["d1"]
+    report = scan(corpus, store, forgotten=some)
+    assert counts(report) == (0, 0, 7, 0, 0)
+    assert not some & store.catalogue().keys()
+    assert counts(scan(ten(), store)) == (3, 0, 7, 0, 0)
+
+
+def test_a_forgotten_document_is_not_parsed_because_it_was_chosen(store: DocumentStore) -> None:
+    corpus = ten()
+    scan(corpus, store, forgotten={"d1"})
+    corpus.parsed_since()
+    reasons = parse_documents(corpus, store, ["d1", "d2"], lambda entry: None, forgotten={"d1"})
+    assert list(reasons) == ["d1"]
+    assert "prime forget --undo" in reasons["d1"]
+    assert corpus.parsed_since() == ["d2"]

@@ -333,3 +333,22 @@ def test_a_file_in_the_place_of_the_home_holds_no_build(tmp_path: Path) -> None:
     assert (builds.live_id, builds.live_path, builds.history()) == (None, None, [])
     with pytest.raises(IndexNotFound):
         read_manifest(builds.path("0" * 16))
+
+
+def test_builds_from_before_an_exclusion_go(builds: Builds) -> None:
+    first = publish(builds, documents("first")).build_id
+    second = publish(builds, documents("second")).build_id
+    assert builds.remove_other_than("", even_live=True) == []
+    assert builds.start_for(plan_of(documents("third"))) == builds.path(second)
+    under = replace(plan_of(documents("third")), forgotten="f")
+    assert under.build_id != plan_of(documents("third")).build_id
+    assert builds.start_for(under) is None  # in a copy, traces of what was taken out would remain
+    assert builds.remove_other_than("f", even_live=False) == [first]
+    assert [item["build"] for item in builds.history()] == [second]
+    write_parts(builds.staging(under), documents("third"))
+    builds.publish(under)
+    assert builds.start_for(under) == builds.path(under.build_id)
+    assert builds.remove_other_than("f", even_live=True) == [second]
+    assert builds.live_id == under.build_id
+    assert builds.remove_other_than("g", even_live=True) == [under.build_id]
+    assert builds.live_id is None

@@ -99,3 +99,35 @@ def test_many_threads_keep_replies_at_once(cache: ReplyCache) -> None:
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda i: cache.keep_reply(f"{i % 50}", "m", REPLY), range(200)))
     assert cache.cached_keys([str(i) for i in range(60)]) == {str(i) for i in range(50)}
+
+
+def test_a_document_is_forgotten_with_all_that_was_asked_about_it(cache: ReplyCache, tmp_path: Path) -> None:
+    cache.note_origin("about a", ["a"])
+    cache.note_origin("about both", ["b", "a"])
+    cache.note_origin("about b", ["b"])
+    for key in ("about a", "about both", "about b", "unknown"):
+        cache.keep_reply(key, "m", replace(REPLY, text=f"a rewrite {key}"))
+    cache.note_origin("refused", ["a"])
+    cache.keep_refusal("refused", "content_filter", "blocked because of a rewrite")
+    cache.keep_verdict("text", "gate", "quotes a rewrite about a")
+    assert cache.n_without_origin == 1
+    assert cache.forget(["a", "never asked about"]) == 3
+    assert cache.cached_keys(["about a", "about both", "refused"]) == set()
+    assert cache.cached_keys(["about b", "unknown"]) == {"about b", "unknown"}
+    assert cache.verdict("text", "gate") is None
+    cache.compact()
+    cache.close()
+    assert b"a rewrite about a" not in (tmp_path / "llm.sqlite").read_bytes()
+
+
+def test_replies_from_before_their_origins_were_noted_stay(tmp_path: Path) -> None:
+    older = ReplyCache(tmp_path / "llm.sqlite")
+    older.keep_reply("k", "m", REPLY)
+    with older._database.writing() as connection:
+        connection.execute("DROP TABLE origins")
+    older.close()
+    cache = ReplyCache(tmp_path / "llm.sqlite")
+    assert cache.reply("k") == REPLY
+    assert cache.n_without_origin == 1
+    cache.note_origin("k", ["a"])
+    assert cache.n_without_origin == 0

@@ -283,3 +283,18 @@ def test_no_cache_keeps_nothing() -> None:
     cache.store({"a": b"x"})
     assert (cache.lookup("a"), cache.present("a"), cache.capacity_bytes) == ({}, {}, 0)
     cache.close()
+
+
+def test_what_is_forgotten_cannot_be_read_from_the_file(tmp_path: Path) -> None:
+    cache = BlobCache(tmp_path / "c.sqlite", size_limit_bytes=1_000)
+    cache.store({"a": b"first value", "b": b"second value", "c": b"a third one"})
+    assert cache.forget(["a", "a", "unknown"]) == 1
+    assert cache.forget_values_with(b"second") == 1
+    assert cache.lookup(["a", "b", "c"]) == {"c": b"a third one"}
+    assert cache.total_bytes == len(b"a third one")
+    cache.compact()
+    cache.close()
+    data = (tmp_path / "c.sqlite").read_bytes()
+    assert b"third" in data
+    assert b"first" not in data
+    assert b"second" not in data

@@ -45,3 +45,18 @@ def test_the_same_line_counts_once(ledger: Ledger) -> None:
     ledger.add(line)
     ledger.add(replace(line, spending=Spending(calls=3)))
     assert ledger.totals() == {"r1": Spending(calls=3)}
+
+
+def test_forgetting_a_document_leaves_the_sums(ledger: Ledger) -> None:
+    ledger.add(LedgerLine("r1", "a", Spending(calls=2, prompt_tokens=10), 0.25))
+    ledger.add(LedgerLine("r1", "b", Spending(calls=1, prompt_tokens=5), None))
+    ledger.add(LedgerLine("r1", "c", Spending(calls=4), 0.5))
+    ledger.add(LedgerLine("r2", "c", Spending(cache_hits=1), None))
+    before = ledger.totals()
+    assert ledger.forget(["a", "b", ""]) == 2
+    assert ledger.totals() == before
+    assert ledger.lines() == [
+        LedgerLine("r1", "", Spending(calls=3, prompt_tokens=15), 0.25),
+        LedgerLine("r1", "c", Spending(calls=4), 0.5),
+        LedgerLine("r2", "c", Spending(cache_hits=1), None),
+    ]

@@ -66,7 +66,7 @@ def summarise(
         ChatClosed: Somebody ended the run.
     """
     with_text = [document for document in documents if full_text(document).strip()]
-    accounts = [Account() for _ in with_text]
+    accounts = [Account(document.doc_id) for document in with_text]
     tasks = [
         partial(_summary, document, chat, base_url, model, account)
         for document, account in zip(with_text, accounts, strict=True)

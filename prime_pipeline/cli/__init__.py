@@ -17,6 +17,7 @@ import typer
 # Each adds its commands to the app, in the order of the help.
 # isort: off
 from prime_pipeline.cli import operating  # noqa: F401
+from prime_pipeline.cli import forgetting  # noqa: F401
 from prime_pipeline.cli import explaining  # noqa: F401
 from prime_pipeline.cli import restructuring  # noqa: F401
 from prime_pipeline.cli import measuring  # noqa: F401

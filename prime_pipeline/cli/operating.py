@@ -161,6 +161,10 @@ def status(home: HomeOption = None, as_json: JsonOption = False) -> None:
         builds = workspace.builds(workspace.served_variant)
         manifest = read_manifest(builds.path(builds.served_id))
         failed = workspace.store.failures()
+        forgotten = {
+            entry.doc_id: f"since {entry.since}" if entry.is_complete else "not finished: prime forget again"
+            for entry in workspace.forgotten.entries()
+        }
         served = {
             "home": str(workspace.home.root),
             "corpus": workspace.settings.corpus or "not set",
@@ -179,13 +183,16 @@ def status(home: HomeOption = None, as_json: JsonOption = False) -> None:
         }
         if as_json:
             runtime = dict(manifest.embedder_runtime)
-            print_json({**served, "embedder runtime": runtime, "builds": builds.history(), "failed": failed})
+            more = {"builds": builds.history(), "failed": failed, "forgotten": forgotten}
+            print_json({**served, "embedder runtime": runtime, **more})
             return
         console.print(counts_table("Served", served))
         history = {item["build"]: item["published_at"] for item in reversed(builds.history())}
         console.print(counts_table("\nBuilds, newest first", history))
         if failed:
             console.print(counts_table("\nFailed, tried again by every refresh", failed))
+        if forgotten:
+            console.print(counts_table("\nForgotten, read again after prime forget --undo", forgotten))
 
 
 @app.command()
@@ -270,6 +277,7 @@ def _summary_fields(summary: RefreshSummary) -> dict[str, Any]:
         "updated": len(scan.changed),
         "removed": len(scan.removed),
         "unchanged": scan.unchanged,
+        "forgotten": scan.n_forgotten,
         "changed": scan.n_changes,
         "failed": dict(scan.failed),
         "warnings": [list(warning) for warning in scan.warnings],

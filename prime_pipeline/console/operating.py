@@ -29,6 +29,7 @@ def refresh_view(summary: RefreshSummary) -> Group:
         "removed": len(scan.removed),
         "unchanged": scan.unchanged,
         "failed": len(scan.failed),
+        **({"forgotten": scan.n_forgotten} if scan.n_forgotten else {}),
         "embedded": sum(
             step.get("encoded", 0) for name, step in summary.steps.items() if name.endswith("vector_index")
         ),

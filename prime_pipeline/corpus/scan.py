@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from prime_pipeline.corpus.partition_keys import partition_key
@@ -36,6 +37,7 @@ class ScanReport:
         ignored: Number of files passed over, by suffix.
         warnings: (source, sentence) for readings that an author may not have meant; of new and changed documents.
         seconds: Wall time.
+        n_forgotten: Documents and failures passed over because they are forgotten.
     """
 
     added: tuple[str, ...]
@@ -47,6 +49,7 @@ class ScanReport:
     ignored: Mapping[str, int]
     warnings: tuple[tuple[str, str], ...]
     seconds: float
+    n_forgotten: int = 0
 
     @property
     def n_changes(self) -> int:
@@ -66,7 +69,12 @@ class _Findings:
 
 
 def scan(
-    source: CorpusSource, store: DocumentStore, *, allow_removals: bool = False, progress: Progress = silent
+    source: CorpusSource,
+    store: DocumentStore,
+    *,
+    allow_removals: bool = False,
+    forgotten: AbstractSet[str] = frozenset(),
+    progress: Progress = silent,
 ) -> ScanReport:
     """Parse what is new or changed, retry what failed before, and remove what is gone.
 
@@ -77,18 +85,24 @@ def scan(
         source: The corpus.
         store: Brought up to date; a document is durable as soon as it is parsed.
         allow_removals: Permit the removal of more than a fifth of the known documents.
+        forgotten: Ids that are treated as if they were not in the corpus; what is stored of them is removed, whatever
+            share that is.
         progress: Told of every source that was looked at.
 
     Raises:
         TooManyRemovals: More than a fifth would go. Nothing has been removed then.
     """
     started = time.monotonic()
+    unwanted = [entry for doc_id, entry in store.catalogue().items() if doc_id in forgotten]
+    store.remove(entry.doc_id for entry in unwanted)
     known = store.catalogue()
     stored_files = store.stored_files()
     findings = _Findings()
-    position = 0
+    position = n_forgotten = 0
     for position, item in enumerate(source.entries(), start=1):
-        if isinstance(item, SourceFailure):
+        if _id_of(item) in forgotten:
+            n_forgotten += 1
+        elif isinstance(item, SourceFailure):
             findings.failures.append(item)
         else:
             _take(store, known, stored_files, findings, item)
@@ -102,12 +116,13 @@ def scan(
         added=tuple(findings.added),
         changed=tuple(findings.changed),
         unchanged=findings.unchanged,
-        removed=removed,
+        removed=(*(entry.doc_id for entry in unwanted if entry.version), *removed),
         failed=dict(sorted((failure.source_path, failure.reason) for failure in findings.failures)),
         served_from_before=tuple(sorted(findings.served_from_before)),
         ignored=dict(source.ignored),
         warnings=tuple(findings.warnings),
         seconds=time.monotonic() - started,
+        n_forgotten=n_forgotten,
     )
 
 
@@ -116,6 +131,7 @@ def parse_documents(
     store: DocumentStore,
     doc_ids: Iterable[str],
     on_stored: Callable[[CatalogueEntry], None],
+    forgotten: AbstractSet[str] = frozenset(),
 ) -> dict[str, str]:
     """Parse chosen documents again, whether or not they changed, and store them.
 
@@ -124,11 +140,13 @@ def parse_documents(
         store: Where they go.
         doc_ids: Which ones.
         on_stored: Called for each as soon as it is durable.
+        forgotten: Ids that are not parsed whatever was chosen.
 
     Returns:
         Reason by document id for those that failed or are no longer in the corpus.
     """
-    wanted = set(doc_ids)
+    chosen = set(doc_ids)
+    wanted = chosen - forgotten
     failures: dict[str, SourceFailure] = {}
     for item in source.entries():
         doc_id = _id_of(item)
@@ -145,7 +163,9 @@ def parse_documents(
         failure = failures[doc_id]
         store.put_failure(doc_id, partition_key(doc_id), failure.source_path, failure.reason)
         reasons[doc_id] = failure.reason
-    return reasons
+    return reasons | dict.fromkeys(
+        sorted(chosen & forgotten), "forgotten: prime forget --undo has it read again"
+    )
 
 
 def _take(

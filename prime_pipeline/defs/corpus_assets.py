@@ -47,6 +47,7 @@ def corpus_scan(
             open_corpus(location),
             workspace.store,
             allow_removals=config.allow_removals,
+            forgotten=workspace.forgotten.ids(),
             progress=workspace.progress,
         )
         synced = sync_documents(
@@ -86,6 +87,7 @@ def raw_documents(partitioning: Partitioning) -> dg.AssetsDefinition:
             workspace.store,
             [entry.doc_id for entry in entries],
             on_stored=_event_logger(context, partitioning),
+            forgotten=workspace.forgotten.ids(),
         )
         catalogue = workspace.store.catalogue()
         if partitioning == "bucket":
@@ -166,6 +168,7 @@ def _scan_metadata(report: ScanReport) -> dict[str, dg.MetadataValue | int | flo
         "updated": len(report.changed),
         "unchanged": report.unchanged,
         "removed": len(report.removed),
+        "forgotten": report.n_forgotten,
         "failed": len(report.failed),
         "seconds": round(report.seconds, 3),
         "failures": reasons_table(report.failed),

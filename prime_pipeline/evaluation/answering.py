@@ -22,7 +22,7 @@ from prime_pipeline.evaluation.passages import Passage
 from prime_pipeline.llm.cached import Account, CachedChat
 from prime_pipeline.llm.chat import ChatRequest
 from prime_pipeline.progress import Progress, silent
-from prime_pipeline.records import Query, Spending
+from prime_pipeline.records import Query, Spending, document_of
 
 _FAILURES: dict[type[LanguageModelError], str] = {
     BudgetSpent: "budget_spent",
@@ -152,7 +152,8 @@ class AnswerGenerator:
             ChatClosed: Somebody ended the run.
         """
         context = self._context(question)
-        account, text, failure, detail = Account(), "", None, ""
+        about = {document_of(passage.section_id) for passage in context.passages}
+        account, text, failure, detail = Account(*sorted(about)), "", None, ""
         self._accounts.append(account)
         try:
             text = self._asked(question.query, context, account)

@@ -61,6 +61,8 @@ class BuildPlan:
             no part of the id.
         embedder_runtime: What computes the vectors, for people, see :attr:`~prime_pipeline.models.embedder.Embedder.runtime`.
             Recorded, and no part of the id, since another runtime is another embedder.
+        forgotten: Hash of the ids that must not be read again; empty for none. A build starts from an earlier one only if
+            this is the same: in a copy, traces of what was taken out remain.
     """
 
     variant: str
@@ -74,6 +76,7 @@ class BuildPlan:
     restructuring: str = ""
     mode: str = ""
     embedder_runtime: Mapping[str, str | float] = field(default_factory=dict)
+    forgotten: str = ""
 
     @property
     def build_id(self) -> str:
@@ -86,6 +89,7 @@ class BuildPlan:
             "embedder": self.embedder_fingerprint,
             "vectors": asdict(self.vector_options),
             "lexical_source": self.lexical_source,
+            **({"forgotten": self.forgotten} if self.forgotten else {}),
         }
         return fingerprint(determinants)[:16]
 
@@ -113,6 +117,7 @@ class Manifest:
         ids_fingerprint: Hash of the sorted document ids.
         files: SHA-256 by file name.
         embedder_runtime: See :class:`BuildPlan`.
+        forgotten: See :class:`BuildPlan`.
     """
 
     build_id: str
@@ -133,6 +138,7 @@ class Manifest:
     ids_fingerprint: str
     files: Mapping[str, str]
     embedder_runtime: Mapping[str, str | float] = field(default_factory=dict)
+    forgotten: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,6 +276,32 @@ class Builds:
         self._write_current(history[:-1], [*current["withdrawn"], taken_back])
         return taken_back, live
 
+    def start_for(self, plan: BuildPlan) -> Path | None:
+        """Folder of the served build if a new one may be made from a copy of it: intact, and with the same exclusions."""
+        folder = self.intact_path
+        return folder if folder and read_manifest(folder).forgotten == plan.forgotten else None
+
+    def remove_other_than(self, forgotten: str, *, even_live: bool) -> list[str]:
+        """Remove staged parts, and all builds that were not made under just these exclusions; returns what went.
+
+        Args:
+            forgotten: See :attr:`BuildPlan.forgotten`.
+            even_live: Remove the served build, too, if it is one of them: then the one before it that is left is served,
+                or none.
+        """
+        current, live = self._current(), self.live_id
+        found = [path for path in self._folder.glob("builds/*") if _BUILD_ID.fullmatch(path.name)]
+        stale = [path for path in found if not _was_made_under(path, forgotten)]
+        stale = [path for path in stale if even_live or path.name != live]
+        gone = {path.name for path in stale}
+        history = [item for item in current["history"] if item["build"] not in gone]
+        if history != current["history"]:
+            self._write_current(history, current["withdrawn"])
+        staged = [path for path in self._folder.glob("staging/*") if _BUILD_ID.fullmatch(path.name)]
+        for path in (*stale, *staged):
+            shutil.rmtree(path)
+        return sorted(gone)
+
     def collect_garbage(self, keep: int) -> list[str]:
         """Remove staged parts and all builds but the served one and the ``keep`` before it; returns what went.
 
@@ -376,6 +408,7 @@ def describe_build(
             files={
                 p.name: fingerprint_of(p) for p in sorted(folder.glob("[!.]*")) if p.name != MANIFEST_FILE
             },
+            forgotten=plan.forgotten,
         )
 
 
@@ -399,6 +432,13 @@ def read_manifest(folder: Path) -> Manifest:
         raise IndexNotFound(folder) from None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise IndexCorrupt(folder, f"its manifest cannot be read: {error}") from error
+
+
+def _was_made_under(folder: Path, forgotten: str) -> bool:
+    try:
+        return read_manifest(folder).forgotten == forgotten
+    except (IndexCorrupt, IndexNotFound, SchemaMismatch):
+        return False
 
 
 def verify_build(folder: Path, fingerprint_of: Callable[[Path], str] = file_fingerprint) -> Manifest:

@@ -146,7 +146,8 @@ def _bring_up_to_date(
     """Make a file, empty or a copy of an earlier index, the index of these versions."""
     connection = sqlite3.connect(path, isolation_level=None)
     try:
-        for pragma in ("journal_mode=OFF", "synchronous=OFF", "cache_size=-65536"):
+        # secure_delete: in a copy, the texts that are taken out would otherwise stay readable between the others.
+        for pragma in ("journal_mode=OFF", "synchronous=OFF", "cache_size=-65536", "secure_delete=ON"):
             connection.execute(f"PRAGMA {pragma}")
         connection.execute("BEGIN")
         n_removed = _remove_outdated(connection, kept, source) if kept else _create_tables(connection, source)

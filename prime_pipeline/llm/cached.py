@@ -18,10 +18,15 @@ from prime_pipeline.records import Spending
 
 
 class Account:
-    """What the questions of one piece of work came to, answered or not. For one thread."""
+    """What the questions of one piece of work came to, answered or not. For one thread.
 
-    def __init__(self) -> None:
+    Args:
+        doc_ids: The documents that the work is about; answers are kept with them, and forgotten with any of them.
+    """
+
+    def __init__(self, *doc_ids: str) -> None:
         self.spending = Spending()
+        self.doc_ids = doc_ids
 
     def paid(self, usage: Usage) -> None:
         """Note an answer that was paid."""
@@ -76,6 +81,7 @@ class CachedChat:
             ChatClosed: As of :class:`ChatClient`.
         """
         key = request.key
+        self._cache.note_origin(key, account.doc_ids)
         with self._turns.turn(key):
             reply = self._known(key, account)
             if reply is None:

@@ -1,12 +1,14 @@
 """Replies that were paid for, kept for ever; refusals, kept until the request changes or they are forgotten; and verdicts on replies.
 
 A reply is committed before anybody judges it, so nothing paid is lost, and a changed gate judges again for nothing.
-Verdicts lie apart, by reply, gate and thresholds. Neither holds the key of an endpoint.
+Verdicts lie apart, by reply, gate and thresholds. Neither holds the key of an endpoint. Beside each reply and refusal stands
+which documents it was asked for, so that it can be forgotten with them.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 from prime_pipeline.llm.chat import Reply, Usage
@@ -23,6 +25,11 @@ CREATE TABLE IF NOT EXISTS verdicts (
 ) WITHOUT ROWID;
 """
 
+# Added later, in files that are there already, too: paid replies are worth more than a neat schema version.
+_ORIGINS = """
+CREATE TABLE IF NOT EXISTS origins (doc_id TEXT NOT NULL, key TEXT NOT NULL, PRIMARY KEY (doc_id, key)) WITHOUT ROWID;
+"""
+
 
 class ReplyCache:
     """Complete replies, refusals and verdicts, for any number of threads and processes.
@@ -32,7 +39,12 @@ class ReplyCache:
     """
 
     def __init__(self, path: Path) -> None:
-        self._database = SharedDatabase(path, _SCHEMA, 1)
+        self._database = SharedDatabase(path, _SCHEMA + _ORIGINS, 1)
+        with self._database.reading() as connection:
+            there = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'origins'").fetchone()
+        if there is None:
+            with self._database.writing() as connection:
+                connection.execute(_ORIGINS)
 
     def reply(self, key: str) -> Reply | None:
         """The reply to a request, by :attr:`ChatRequest.key`."""
@@ -82,6 +94,49 @@ class ReplyCache:
         """Drop all refusals, so that the requests are sent again; returns how many there were."""
         with self._database.writing() as connection:
             return connection.execute("DELETE FROM refusals").rowcount
+
+    def note_origin(self, key: str, doc_ids: Iterable[str]) -> None:
+        """Note which documents a request is about, before it is asked: no reply is there without."""
+        rows = [(doc_id, key) for doc_id in doc_ids]
+        with self._database.reading() as connection:
+            known = "SELECT 1 FROM origins WHERE doc_id = ? AND key = ?"
+            new = [row for row in rows if connection.execute(known, row).fetchone() is None]
+        if new:
+            with self._database.writing() as connection:
+                connection.executemany("INSERT OR IGNORE INTO origins VALUES (?, ?)", new)
+
+    def forget(self, doc_ids: Iterable[str]) -> int:
+        """Drop the replies to and refusals of whatever was asked about documents; returns how many.
+
+        All verdicts go, too: they quote texts, and are made again for nothing where they are needed.
+        """
+        gone = json.dumps(sorted(set(doc_ids)))
+        keys = "SELECT key FROM origins WHERE doc_id IN (SELECT value FROM json_each(?))"
+        with self._database.writing() as connection:
+            n_replies = sum(
+                connection.execute(f"DELETE FROM {table} WHERE key IN ({keys})", (gone,)).rowcount  # noqa: S608
+                for table in ("replies", "refusals")
+            )
+            connection.execute(
+                "DELETE FROM origins WHERE doc_id IN (SELECT value FROM json_each(?))", (gone,)
+            )
+            connection.execute("DELETE FROM verdicts")
+        return n_replies
+
+    @property
+    def n_without_origin(self) -> int:
+        """Replies and refusals of which it is not known what they are about: they are from before that was noted."""
+        unknown = "WHERE key NOT IN (SELECT key FROM origins)"
+        with self._database.reading() as connection:
+            counts = [
+                connection.execute(f"SELECT count(*) FROM {table} {unknown}").fetchone()[0]  # noqa: S608
+                for table in ("replies", "refusals")
+            ]
+        return sum(counts)
+
+    def compact(self) -> None:
+        """See :meth:`SharedDatabase.compact`."""
+        self._database.compact()
 
     def verdict(self, reply_key: str, gate: str) -> str | None:
         """What a gate (its version and thresholds) made of a reply."""

@@ -117,7 +117,7 @@ class BuildSteps:
         target = self.builds.staging(self.plan) / LEXICAL_FILE
         if target.is_file():
             return self._unchanged(started)
-        previous = self.builds.intact_path
+        previous = self.builds.start_for(self.plan)
         build = build_lexical_index(
             target,
             self.plan.corpus.documents,
@@ -144,7 +144,7 @@ class BuildSteps:
             list(texts),
             vectors,
             self.plan.vector_options,
-            previous=self.builds.intact_path,
+            previous=self.builds.start_for(self.plan),
         )
         counts = {
             "vectors": build.n_vectors,

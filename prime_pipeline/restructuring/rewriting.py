@@ -143,7 +143,7 @@ class Rewriter:
         routed = route(section, raw, self._options.router)
         if routed:
             return SectionOutcome(section.ordinal, "routed", findings=(routed,))
-        account = Account()
+        account = Account(document.doc_id)
         try:
             outcome = self._judged(_Task(document, section, raw), account)
         except RequestRefused as refusal:

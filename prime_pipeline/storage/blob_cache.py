@@ -127,6 +127,22 @@ class BlobCache:
             self._renew(database)
             self._store(self._database, values)
 
+    def forget(self, keys: Iterable[str]) -> int:
+        """Drop entries, so that nothing of them can be read from the file; returns how many there were."""
+        with self._database.writing() as connection:
+            connection.execute("PRAGMA secure_delete=ON")
+            return sum(_delete(connection, key) for key in set(keys))
+
+    def forget_values_with(self, part: bytes) -> int:
+        """Drop entries whose values hold some bytes, likewise. Reads all of them."""
+        with self._database.reading() as connection:
+            rows = connection.execute("SELECT key FROM blobs WHERE instr(value, ?)", (part,)).fetchall()
+        return self.forget(key for (key,) in rows)
+
+    def compact(self) -> None:
+        """See :meth:`SharedDatabase.compact`."""
+        self._database.compact()
+
     @property
     def total_bytes(self) -> int:
         """Size of all values together."""
@@ -216,6 +232,13 @@ def _note_use(connection: sqlite3.Connection, keys: Sequence[str]) -> None:
         pass
     finally:
         connection.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT_S * 1000:.0f}")
+
+
+def _delete(connection: sqlite3.Connection, key: str) -> int:
+    rows = connection.execute("DELETE FROM blobs WHERE key = ? RETURNING size_bytes", (key,)).fetchall()
+    if rows:
+        _advance(connection, "total_bytes", -sum(size_bytes for (size_bytes,) in rows))
+    return len(rows)
 
 
 def _evict(connection: sqlite3.Connection, limit_bytes: int) -> None:

@@ -159,7 +159,10 @@ class DocumentStore:
                 "DELETE FROM documents WHERE doc_id = ?", [(_storable(doc_id),) for doc_id in gone]
             )
         for doc_id in gone:
-            self.path(doc_id).unlink(missing_ok=True)
+            path = self.path(doc_id)
+            path.unlink(missing_ok=True)
+            for leftover in path.parent.glob(f".{path.name[:40]}.*.tmp"):  # of a run that was killed
+                leftover.unlink(missing_ok=True)
 
     def load(self, doc_id: str, version: str) -> Document:
         """One stored document. If its file cannot be used, the next scan parses the document again.
@@ -243,6 +246,10 @@ class DocumentStore:
     def file_name(self, doc_id: str) -> str:
         """The name of a document's file, as in :meth:`stored_files`."""
         return hashlib.sha256(doc_id.encode("utf-8", "surrogatepass")).hexdigest()[:40] + ".json"
+
+    def compact(self) -> None:
+        """See :meth:`SharedDatabase.compact`."""
+        self._catalogue.compact()
 
     def close(self) -> None:
         """Close the catalogue."""

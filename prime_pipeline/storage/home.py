@@ -114,6 +114,11 @@ class Home:
         return self.root / "corpora" / f"{name}.json"
 
     @property
+    def forgotten(self) -> Path:
+        """The list of documents that no refresh reads again."""
+        return self.root / "forgotten.json"
+
+    @property
     def mode_decision(self) -> Path:
         """What ``mode = auto`` came to at the last refresh."""
         return self.root / "mode.json"

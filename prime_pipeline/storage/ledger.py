@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
+from typing import Any
 
 from prime_pipeline.records import Spending
 from prime_pipeline.storage.sqlite import SharedDatabase
@@ -20,6 +21,7 @@ CREATE TABLE IF NOT EXISTS spending (
     estimated INTEGER NOT NULL, cost REAL, PRIMARY KEY (run_id, doc_id)
 ) WITHOUT ROWID;
 """
+_ADD = "INSERT OR REPLACE INTO spending VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,20 +75,33 @@ class Ledger:
 
     def add(self, line: LedgerLine) -> None:
         """Note what a run spent on a document, once."""
-        s = line.spending
-        row = (
-            line.run_id,
-            line.doc_id,
-            s.calls,
-            s.cache_hits,
-            s.truncated,
-            s.prompt_tokens,
-            s.completion_tokens,
-            int(s.estimated),
-            line.cost,
-        )
         with self._database.writing() as connection:
-            connection.execute("INSERT OR REPLACE INTO spending VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+            connection.execute(_ADD, _row(line))
+
+    def forget(self, doc_ids: Iterable[str]) -> int:
+        """Add what was spent on documents to the line of what belongs to no document (an empty id), and drop theirs.
+
+        So the sums by run stay what they were. Returns how many lines went.
+        """
+        gone = set(doc_ids) - {""}
+        lines = [line for line in self.lines() if line.doc_id in gone]
+        rest = {line.run_id: line for line in self.lines() if not line.doc_id}
+        for line in lines:
+            before = rest.get(line.run_id, LedgerLine(line.run_id, "", Spending(), None))
+            costs = [cost for cost in (before.cost, line.cost) if cost is not None]
+            spending = before.spending + line.spending
+            rest[line.run_id] = LedgerLine(line.run_id, "", spending, sum(costs) if costs else None)
+        with self._database.writing() as connection:
+            for run_id in {line.run_id for line in lines}:
+                connection.execute(_ADD, _row(rest[run_id]))
+            connection.executemany(
+                "DELETE FROM spending WHERE run_id = ? AND doc_id = ?", [(x.run_id, x.doc_id) for x in lines]
+            )
+        return len(lines)
+
+    def compact(self) -> None:
+        """See :meth:`SharedDatabase.compact`."""
+        self._database.compact()
 
     def runs(self) -> list[LedgerRun]:
         """All runs, oldest first."""
@@ -115,3 +130,18 @@ class Ledger:
     def close(self) -> None:
         """Close the file."""
         self._database.close()
+
+
+def _row(line: LedgerLine) -> tuple[Any, ...]:
+    s = line.spending
+    return (
+        line.run_id,
+        line.doc_id,
+        s.calls,
+        s.cache_hits,
+        s.truncated,
+        s.prompt_tokens,
+        s.completion_tokens,
+        int(s.estimated),
+        line.cost,
+    )

@@ -119,6 +119,11 @@ class RestructuredStore:
             ).fetchone()
         return int(row[0]), int(row[1])
 
+    def compact(self) -> None:
+        """See :meth:`SharedDatabase.compact`."""
+        self.documents.compact()
+        self._outcomes.compact()
+
     def close(self) -> None:
         """Close the databases."""
         self.documents.close()

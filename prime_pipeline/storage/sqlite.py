@@ -60,6 +60,20 @@ class SharedDatabase:
             connection.execute("BEGIN IMMEDIATE")
             yield connection
 
+    def compact(self) -> None:
+        """Write the file anew without what was deleted or replaced, of which nothing can be read any more then.
+
+        Takes as much room on the disk again for a moment.
+
+        Raises:
+            StoreUnavailable: Another process is reading or writing for longer than one waits; what it holds open stays.
+        """
+        with self.reading() as connection:
+            connection.execute("VACUUM")
+            busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if busy:
+            raise StoreUnavailable(self._path, "another process is at work in it")
+
     def close(self) -> None:
         """Close the file."""
         with self._lock:

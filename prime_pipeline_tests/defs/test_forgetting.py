@@ -1,0 +1,201 @@
+"""Forgetting: nothing of a document is left in the bytes of its home, and nothing of it comes back."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+from prime_pipeline.definitions import defs
+from prime_pipeline.defs.documents import RAW_DOCUMENTS
+from prime_pipeline.defs.forgetting import ForgettingReport, forget, scrub_history
+from prime_pipeline.defs.instance import open_instance
+from prime_pipeline.defs.liveness import process_tags
+from prime_pipeline.defs.runs import run_refresh
+from prime_pipeline.errors import DocumentUnknown, NothingWouldBeLeft, RefreshRunning
+from prime_pipeline.llm.chat import Reply, Usage
+from prime_pipeline.records import Spending
+from prime_pipeline.reporting.forgetting import include_again, kept_of
+from prime_pipeline.storage.ledger import LedgerLine
+from prime_pipeline.workspace import Workspace
+from prime_pipeline_tests.defs.conftest import PAGES, OpenWorkspace
+
+SECRET = "guide/secret.md"
+TITLE = "Quillfeather Protocol"
+SENTENCE = "The marmalade vault opens when seven violet lanterns are lit at dawn."
+HEADING = "Lanternwork"
+TEXT = (
+    f"# {TITLE}\n\n## {HEADING}\n\nIt is worth noting that nobody is told. {SENTENCE} Moreover, it closes again.\n\n"
+    "## Rest\n\nOther words.\n"
+)
+NEEDLES = (
+    TITLE,
+    SENTENCE,
+    HEADING,
+    "lanternwork",
+    "marmalad",
+    "marmalade vault",
+)  # as it was written, and as indexes write it
+
+
+def files_with(folder: Path, needles: tuple[str, ...]) -> dict[str, list[str]]:
+    """What is found in the bytes of all files, as text and as JSON would escape it."""
+    found = {}
+    for path in folder.rglob("*"):
+        if path.is_file():
+            data = path.read_bytes()
+            hits = [needle for needle in needles if needle.encode() in data]
+            if hits:
+                found[str(path.relative_to(folder))] = hits
+    return found
+
+
+@pytest.fixture
+def corpus_with_secret(corpus: Path) -> Path:
+    (corpus / SECRET).write_text(TEXT)
+    return corpus
+
+
+def forgotten(workspace: Workspace, *names: str) -> ForgettingReport:
+    return forget(defs, workspace, kept_of(workspace, names))
+
+
+def closed(workspace: Workspace) -> Path:
+    workspace.close()
+    return workspace.home.root
+
+
+def test_nothing_of_a_forgotten_document_is_left_in_the_home(
+    open_workspace: OpenWorkspace, corpus_with_secret: Path, tmp_path: Path
+) -> None:
+    queries = tmp_path / "queries.jsonl"
+    lines = [
+        {"query": "exponential backoff", "relevant": "more.md"},
+        {"query": "violet light", "relevant": SECRET},
+    ]
+    queries.write_text("\n".join(map(json.dumps, lines)) + "\n")
+    options = {"mode": "full", "queries": str(queries), "restructuring": {"entities": "rule"}}
+    run_refresh(defs, open_workspace(**options))
+    secret = corpus_with_secret / SECRET
+    secret.write_text(
+        TEXT + "\n## More\n\nAdded later.\n"
+    )  # so that a second build was made out of the first
+    workspace = open_workspace(**options)
+    run_refresh(defs, workspace)
+    with workspace.retriever() as retriever:
+        assert retriever.search(SENTENCE)[0].doc_id == SECRET
+    workspace.replies.note_origin("key", [SECRET])
+    workspace.replies.keep_reply("key", "m", Reply(SENTENCE, "stop", Usage(1, 1, estimated=False), 0.1))
+    workspace.replies.keep_verdict("other key", "gate", SENTENCE)
+    workspace.ledger.add(LedgerLine("run", SECRET, Spending(calls=2, prompt_tokens=7), 0.5))
+    workspace.home.reports.joinpath("comparison.html").write_text(SENTENCE)
+    assert len(files_with(closed(workspace), NEEDLES)) > 8
+
+    workspace = open_workspace(**options)
+    report = forgotten(workspace, SECRET)
+    assert files_with(closed(workspace), NEEDLES) == {}
+    assert not report.is_partial
+    assert report.removed["replies"] == 1
+    assert report.removed["vectors"] > 2
+    assert [line for line in workspace.ledger.lines() if line.doc_id] == []
+    assert workspace.ledger.totals()["run"] == Spending(calls=2, prompt_tokens=7)
+    with open_workspace(**options).retriever() as retriever:
+        assert retriever.manifest.n_documents == len(PAGES)
+        assert all(hit.doc_id != SECRET for hit in retriever.search(SENTENCE))
+
+
+def test_what_is_forgotten_stays_away_until_it_is_undone(
+    open_workspace: OpenWorkspace, corpus_with_secret: Path
+) -> None:
+    run_refresh(defs, open_workspace())
+    forgotten(open_workspace(), SECRET)
+    workspace = open_workspace()
+    summary = run_refresh(defs, workspace)
+    assert (summary.scan.n_forgotten, summary.scan.n_changes) == (1, 0)
+    assert {step["changed"] for step in summary.steps.values()} == {0}
+    assert [entry.is_complete for entry in workspace.forgotten.entries()] == [True]
+    assert files_with(closed(workspace), NEEDLES) == {}
+    include_again(workspace, [SECRET])
+    assert run_refresh(defs, open_workspace()).scan.added == (SECRET,)
+
+
+def test_a_document_that_left_before_is_forgotten_in_earlier_builds_and_copies(
+    open_workspace: OpenWorkspace, corpus_with_secret: Path
+) -> None:
+    for number in range(12):  # so few of them change that the next index is made out of a copy of the first
+        (corpus_with_secret / f"page{number}.md").write_text(
+            f"# Page {number}\n\n## One\n\nWords {number}.\n"
+        )
+    run_refresh(defs, open_workspace())
+    (corpus_with_secret / SECRET).unlink()
+    summary = run_refresh(defs, open_workspace())
+    assert summary.steps["offline/lexical_index"]["documents_taken_out"] == 1
+    workspace = open_workspace()
+    forgotten(workspace, SECRET)
+    assert files_with(closed(workspace), NEEDLES) == {}
+
+
+def test_dagster_keeps_its_runs_and_numbers(open_workspace: OpenWorkspace, corpus_with_secret: Path) -> None:
+    first = run_refresh(defs, open_workspace())
+    workspace = open_workspace()
+    forgotten(workspace, SECRET)
+    with open_instance(workspace.home) as instance:
+        assert first.run_id in {run.run_id for run in instance.get_runs()}
+        events = instance.all_logs(first.run_id, of_type=dg.DagsterEventType.ASSET_MATERIALIZATION)
+        scans = [
+            e for e in events if e.dagster_event and e.dagster_event.asset_key == dg.AssetKey("corpus_scan")
+        ]
+        assert scans[0].asset_materialization is not None
+        assert scans[0].asset_materialization.metadata["added"].value == len(PAGES) + 1
+        keys = instance.get_materialized_partitions(RAW_DOCUMENTS)
+    assert len(keys) == len(PAGES)
+    assert not any("secret" in key for key in keys)
+
+
+def test_titles_in_tags_and_tables_give_way_to_a_placeholder(tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+    record = {"__class__": "TableRecord", "data": {"document": "a.md", "terms": "lantern, dawn"}}
+    entry = {"entry_data": {"records": [record]}, "label": "a.md", "__class__": "EventMetadataEntry"}
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE run_tags (key TEXT, value TEXT)")
+        connection.execute("CREATE TABLE event_logs (event TEXT, partition TEXT)")
+        connection.executemany(
+            "INSERT INTO run_tags VALUES (?, ?)",
+            [("title", "Größe"), ("job", "refresh"), ("other", "Größer")],
+        )
+        connection.execute("INSERT INTO event_logs VALUES (?, NULL)", (json.dumps(entry),))
+        connection.execute("INSERT INTO event_logs VALUES ('{}', 'a.md')")
+    assert scrub_history(tmp_path, ["a.md", "Größe"]) == 3
+    with closing(sqlite3.connect(path)) as connection:
+        tags = dict(connection.execute("SELECT key, value FROM run_tags"))
+        ((event, partition),) = connection.execute("SELECT event, partition FROM event_logs").fetchall()
+    assert tags == {"title": "(forgotten)", "job": "refresh", "other": "Größer"}
+    assert set(json.loads(event)["entry_data"]["records"][0]["data"].values()) == {"(forgotten)"}
+    assert partition is None
+
+
+def test_forgetting_waits_for_no_refresh(open_workspace: OpenWorkspace, corpus_with_secret: Path) -> None:
+    workspace = open_workspace()
+    run_refresh(defs, workspace)
+    with open_instance(workspace.home) as instance:
+        job = defs.resolve_job_def("refresh")
+        instance.create_run_for_job(job, status=dg.DagsterRunStatus.STARTED, tags=process_tags())
+    with pytest.raises(RefreshRunning):
+        forgotten(workspace, SECRET)
+    assert workspace.forgotten.ids() == frozenset()
+    assert workspace.store.catalogue_entry(SECRET) is not None
+
+
+def test_what_is_not_there_and_everything_cannot_be_forgotten(open_workspace: OpenWorkspace) -> None:
+    workspace = open_workspace()
+    run_refresh(defs, workspace)
+    with pytest.raises(DocumentUnknown, match=r"guide/install\.md"):
+        kept_of(workspace, ["install.md"])
+    with pytest.raises(NothingWouldBeLeft):
+        kept_of(workspace, sorted(PAGES))
+    with pytest.raises(DocumentUnknown):
+        include_again(workspace, ["more.md"])
