@@ -365,6 +365,17 @@ class IndexModelMismatch(IndexingError):
         )
 
 
+class QualityDropped(IndexingError):
+    """A build finds less than the served one, by more than is allowed."""
+
+    def __init__(self, build_id: str, found: str, candidate: Path) -> None:
+        super().__init__(
+            f"build {build_id} is not published: {found}. What was published before is served on; the build stays in {candidate} "
+            "until another one is published or `prime gc` runs. See what changed, then run `prime refresh --accept-drop`, or "
+            "raise index.max_ndcg_drop"
+        )
+
+
 class NoEarlierBuild(IndexingError):
     """There is nothing to roll back to."""
 

@@ -118,6 +118,13 @@ class IndexSettings(_Group):
     hnsw_ef_construction: _Positive = Field(default=200, description="hnswlib's search width while building.")
     hnsw_ef_search: _Positive = Field(default=200, description="hnswlib's search width while searching.")
     keep_builds: _Positive = Field(default=3, description="Earlier builds that are kept for prime rollback.")
+    max_ndcg_drop: float | None = Field(
+        default=None,
+        ge=0,
+        le=1,
+        description="How much lower NDCG@5 of the default system may be than that of the served build, over the queries, for a "
+        "build to be published; 0.02, say. Default: whatever it is.",
+    )
 
 
 class RetrievalSettings(_Group):

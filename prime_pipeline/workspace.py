@@ -453,10 +453,15 @@ class Workspace:
         Raises:
             IndexNotFound, IndexCorrupt, IndexModelMismatch, SchemaMismatch: There is none that can be used.
         """
-        builds, options = self.builds(variant or self.served_variant), self.settings.retrieval_options
+        builds = self.builds(variant or self.served_variant)
         folder = builds.path(builds.served_id)  # raises before a model is loaded or a cache is made for it
         if not folder.is_dir():
             raise IndexCorrupt(folder, "the folder is missing")
+        return self.retriever_of(folder)
+
+    def retriever_of(self, folder: Path) -> Retriever:
+        """A retriever over a build, served or not; raises as :meth:`retriever`."""
+        options = self.settings.retrieval_options
         cross_encoder = (
             CrossEncoderScorer(self.settings.cross_encoder) if options.scorer == "cross_encoder" else None
         )
@@ -487,19 +492,24 @@ class Workspace:
 
     def evaluations(self) -> list[EvaluationReport]:
         """The evaluations of what is served now, with the queries and settings of now; others are left out."""
-        queries, options = self.query_set, self.settings.retrieval_options
+        queries = self.query_set
         if queries is None:
             return []
-        uses = options.scorer == "cross_encoder"
-        cross_encoder = model_fingerprint(resolve_model(self.settings.cross_encoder)) if uses else None
         evaluations = []
         for variant in self.published_variants():
-            retriever = retriever_fingerprint(self.builds(variant).live_id or "", options, cross_encoder)
+            retriever = self.retriever_fingerprint(self.builds(variant).live_id or "")
             wanted = evaluation_fingerprint(retriever, queries, systems_of(variant, self.settings.evaluate))
             report = read_report(self.home.measures(variant))
             if report is not None and report.fingerprint == wanted:
                 evaluations.append(report)
         return evaluations
+
+    def retriever_fingerprint(self, build_id: str) -> str:
+        """What a retriever over a build has as its fingerprint with the settings of now, without opening one."""
+        options = self.settings.retrieval_options
+        uses = options.scorer == "cross_encoder"
+        cross_encoder = model_fingerprint(resolve_model(self.settings.cross_encoder)) if uses else None
+        return retriever_fingerprint(build_id, options, cross_encoder)
 
     def restructuring_facts(self) -> Restructuring | None:
         """What the warehouse tells of restructuring; None in offline mode."""

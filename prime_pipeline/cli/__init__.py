@@ -1,7 +1,7 @@
 """The command line.
 
 Every command prints for people, and with ``--json`` one JSON object for programs. Exit codes: 0 all well, 1 failed,
-2 wrong usage, 3 done in part (some files failed, or a check did not pass), 130 interrupted.
+2 wrong usage, 3 done in part (some files failed, or a check did not pass), 4 not published because quality fell, 130 interrupted.
 
 Nothing heavy is imported before a command needs it, so that ``prime --help`` stays fast.
 """

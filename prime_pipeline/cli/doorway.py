@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 EXIT_FAILED = 1
 EXIT_PARTIAL = 3
+EXIT_VETOED = 4
 EXIT_INTERRUPTED = 130
 
 NOT_YET = "full mode has published nothing yet: the offline index answers"
@@ -29,7 +30,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    epilog="Exit codes: 0 all well, 1 failed, 2 wrong usage, 3 done in part, 130 interrupted.",
+    epilog="Exit codes: 0 all well, 1 failed, 2 wrong usage, 3 done in part, 4 quality fell, 130 interrupted.",
 )
 
 HomeOption = Annotated[Path | None, typer.Option("--home", help="PRIME_HOME, where everything is written.")]
@@ -50,7 +51,7 @@ def reporting(as_json: bool) -> Iterator[Console]:
     """Turn what a user can act on into a message and an exit code; anything else is a fault and shows its trace."""
     from rich.console import Console
 
-    from prime_pipeline.errors import PrimeError
+    from prime_pipeline.errors import PrimeError, QualityDropped
 
     try:
         yield Console(highlight=False)
@@ -58,7 +59,7 @@ def reporting(as_json: bool) -> Iterator[Console]:
         raise  # whoever read this has enough
     except PrimeError as error:
         report_error(as_json, type(error).__name__, str(error))
-        raise typer.Exit(EXIT_FAILED) from None
+        raise typer.Exit(EXIT_VETOED if isinstance(error, QualityDropped) else EXIT_FAILED) from None
     except OSError as error:
         what = f"{error.filename}: " if error.filename else ""
         report_error(as_json, type(error).__name__, f"{what}{error.strerror or error}")
@@ -103,7 +104,9 @@ def opened_workspace(
             workspace.close()
 
 
-def refreshed(workspace: Workspace, *, allow_removals: bool, republish: bool) -> RefreshSummary:
+def refreshed(
+    workspace: Workspace, *, allow_removals: bool, republish: bool, accept_drop: bool = False
+) -> RefreshSummary:
     """Run a refresh; what the home is for is remembered in it first."""
     from prime_pipeline.corpus.opening import open_corpus
     from prime_pipeline.datasets.locations import KNOWN_ITEMS
@@ -120,7 +123,9 @@ def refreshed(workspace: Workspace, *, allow_removals: bool, republish: bool) ->
     # Before the run, so that one that is interrupted goes on with a plain `prime refresh`.
     remember(workspace.settings)
     defs = definitions(workspace.settings.partitioning)
-    return run_refresh(defs, workspace, allow_removals=allow_removals, republish=republish)
+    return run_refresh(
+        defs, workspace, allow_removals=allow_removals, republish=republish, accept_drop=accept_drop
+    )
 
 
 def print_json(value: Mapping[str, Any]) -> None:

@@ -71,7 +71,7 @@ def demo(
                 "The documentation of the Python packages installed here, indexed through Dagster\n"
             )
         with opened_workspace(settings, console, show_progress=not as_json) as workspace:
-            summary = refreshed(workspace, allow_removals=True, republish=True)
+            summary = refreshed(workspace, allow_removals=True, republish=True, accept_drop=True)
             with workspace.retriever() as retriever:
                 hits = retriever.search(DEMO_QUESTION, top_k=3)
         ui_command = f"prime ui --home {from_here(workspace.home.root)}"
@@ -91,6 +91,9 @@ def refresh(
     republish: Annotated[
         bool, typer.Option("--republish", help="Publish a build even if a rollback took it back.")
     ] = False,
+    accept_drop: Annotated[
+        bool, typer.Option("--accept-drop", help="Publish a build even if NDCG fell by more than is allowed.")
+    ] = False,
     mode: ModeOption = None,
     profile: ProfileOption = None,
     home: HomeOption = None,
@@ -99,14 +102,16 @@ def refresh(
     """Bring documents, metadata and indexes up to date with the corpus, and publish them.
 
     Cheap when nothing changed. Exits with 3 if some files failed or some sections were put off; all others are
-    published. In full mode with a language model this spends money: see prime estimate.
+    published. Exits with 4 if NDCG fell by more than index.max_ndcg_drop: what was published before is served on. In full mode with a language model this spends money: see prime estimate.
     """
     with reporting(as_json) as console:
         from prime_pipeline.console.operating import refresh_view
 
         options = {"home": home, "corpus": corpus, "queries": queries, "mode": mode, "profile": profile}
         with opened_workspace(options, console, show_progress=not as_json) as workspace:
-            summary = refreshed(workspace, allow_removals=allow_removals, republish=republish)
+            summary = refreshed(
+                workspace, allow_removals=allow_removals, republish=republish, accept_drop=accept_drop
+            )
         if as_json:
             print_json(_summary_fields(summary))
         else:
@@ -179,6 +184,7 @@ def status(home: HomeOption = None, as_json: JsonOption = False) -> None:
             "mode": workspace.mode_label,
             **({"restructuring": manifest.restructuring} if manifest.restructuring else {}),
             **_status_notes(workspace, manifest),
+            **_vetoes(workspace),
             "vector search": manifest.vector_search,
         }
         if as_json:
@@ -304,6 +310,20 @@ def _status_notes(workspace: Workspace, manifest: Manifest) -> dict[str, str]:
     if manifest.variant == "full" and manifest.restructuring != workspace.strategy.label:
         return {"note": f"the settings ask for {workspace.strategy.label}: refresh to apply them"}
     return {}
+
+
+def _vetoes(workspace: Workspace) -> dict[str, str]:
+    """Builds that are not served because the served one finds more."""
+    from prime_pipeline.indexes.builds import VARIANTS
+    from prime_pipeline.refresh.veto import read_veto
+
+    allowed = workspace.settings.index.max_ndcg_drop or 0.0
+    found = {variant: read_veto(workspace.home.veto(variant)) for variant in VARIANTS}
+    return {
+        f"not published ({variant})": f"build {veto.build_id}: {veto.sentence(allowed)}; prime refresh --accept-drop"
+        for variant, veto in found.items()
+        if veto is not None and veto.served_id == workspace.builds(variant).live_id
+    }
 
 
 def _demo_fields(summary: RefreshSummary, hits: list[SectionHit], ui_command: str) -> dict[str, Any]:

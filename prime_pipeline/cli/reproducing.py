@@ -138,7 +138,7 @@ def _run(settings: Mapping[str, Any], place: _Place, console: Console, *, as_jso
     if place.task and not as_json:
         console.print(message(f"{place.task}:", from_here(settings["home"]), "bold"), soft_wrap=True)
     with opened_workspace(settings, console, show_progress=not as_json) as workspace:
-        summary = refreshed(workspace, allow_removals=True, republish=True)
+        summary = refreshed(workspace, allow_removals=True, republish=True, accept_drop=True)
         made = run_experiment(definitions(workspace.settings.partitioning), workspace)
         return _Done(summary, made["experiment"]["changed"], publish_experiment_report(workspace))
 

@@ -75,7 +75,7 @@ def forget(definitions: dg.Definitions, workspace: Workspace, kept: Kept) -> For
     exclude(workspace, kept.doc_ids)
     published_before = workspace.published_variants()
     removed = remove_before_refresh(workspace, kept.doc_ids)
-    refresh = run_refresh(definitions, workspace, allow_removals=False, republish=True)
+    refresh = run_refresh(definitions, workspace, republish=True, accept_drop=True)
     if n_left := remove_builds(workspace, even_live=True):  # of a variant that could not be published anew
         removed["builds"] += n_left
         remove_reports(workspace)

@@ -5,7 +5,9 @@ from collections.abc import Callable
 import dagster as dg
 from pydantic import Field
 
+from prime_pipeline.errors import QualityDropped
 from prime_pipeline.refresh.steps import BuildSteps, StepOutcome
+from prime_pipeline.reporting.vetoing import QualityGuard
 from prime_pipeline.workspace import Workspace
 
 _OWNERS = ["team:search"]
@@ -15,6 +17,9 @@ class PublishConfig(dg.Config):
     """What publishing may do."""
 
     republish: bool = Field(default=False, description="Publish a build even if prime rollback took it back.")
+    accept_drop: bool = Field(
+        default=False, description="Publish a build even if NDCG fell by more than index.max_ndcg_drop."
+    )
 
 
 def published_index_key(variant: str) -> dg.AssetKey:
@@ -75,21 +80,30 @@ def index_assets(variant: str, corpus: dg.AssetKey) -> list[dg.AssetsDefinition]
         code_version="1",
     )
     def published_index(
-        config: PublishConfig, workspace: dg.ResourceParam[Workspace]
+        context: dg.AssetExecutionContext, config: PublishConfig, workspace: dg.ResourceParam[Workspace]
     ) -> dg.MaterializeResult[None]:
         """The index that answers queries: both parts checked against each other, then swapped in at once.
+
+        With `index.max_ndcg_drop` the configured queries are asked first: if the build finds less than the served one by
+        more than that, this fails, and the served one stays.
 
         Readers of the build before go on undisturbed; `prime rollback` returns to it.
         """
         if not workspace.has_corpus(variant):
             return _nothing(workspace)
         keep = workspace.settings.index.keep_builds
+        guard = QualityGuard(workspace, variant, accept_drop=config.accept_drop)
         with workspace.home.index_lock(variant):
-            outcome, publication = workspace.steps(variant).publish(
-                even_if_withdrawn=config.republish, keep=keep
-            )
+            try:
+                outcome, publication = workspace.steps(variant).publish(
+                    even_if_withdrawn=config.republish, keep=keep, approve=guard
+                )
+            except QualityDropped:
+                context.log_event(dg.AssetObservation(context.asset_key, metadata=_compared(guard)))
+                raise
+            guard.published()
         served = publication.live or "none"
-        return _result(outcome, served=served)
+        return _result(outcome, served=served, **_compared(guard))
 
     return [document_metadata, lexical_index, vector_index, published_index]
 
@@ -109,7 +123,20 @@ def _nothing(workspace: Workspace) -> dg.MaterializeResult[None]:
     return dg.MaterializeResult(data_version=dg.DataVersion(reason), metadata={"changed": 0, "note": reason})
 
 
-def _result(outcome: StepOutcome, **more: str) -> dg.MaterializeResult[None]:
+def _compared(guard: QualityGuard) -> dict[str, str | float]:
+    """What the guard found, for the asset."""
+    if (found := guard.comparison) is None:
+        return {"not compared": guard.note} if guard.note else {}
+    bounds = {} if found.low is None or found.high is None else {"low": found.low, "high": found.high}
+    return {
+        "ndcg@5 of this build": found.candidate,
+        "ndcg@5 of the build before": found.served,
+        "ndcg@5 difference": found.difference,
+        **{f"ndcg@5 difference {name}": bound for name, bound in bounds.items()},
+    }
+
+
+def _result(outcome: StepOutcome, **more: str | float) -> dg.MaterializeResult[None]:
     metadata: dict[str, dg.MetadataValue | int | float | str] = {
         "changed": int(outcome.changed),
         "seconds": round(outcome.seconds, 3),

@@ -59,6 +59,7 @@ def run_refresh(
     *,
     allow_removals: bool = False,
     republish: bool = False,
+    accept_drop: bool = False,
 ) -> RefreshSummary:
     """Run the refresh job in this process.
 
@@ -67,8 +68,10 @@ def run_refresh(
         workspace: The job's resource, so that its models stay loaded for what the caller does next.
         allow_removals: Remove documents even if more than a fifth would go.
         republish: Publish a build even if a rollback took it back.
+        accept_drop: Publish a build even if NDCG fell by more than ``index.max_ndcg_drop``.
 
     Raises:
+        QualityDropped: NDCG fell by more.
         PrimeError: A step failed; what was published before is served on. The run is in the UI with its trace.
         KeyboardInterrupt: Somebody interrupted it. What was finished by then stays.
     """
@@ -78,7 +81,7 @@ def run_refresh(
         "loggers": {"console": {"config": {"log_level": "CRITICAL"}}},
         "ops": {
             "corpus_scan": {"config": {"allow_removals": allow_removals}},
-            **{name: {"config": {"republish": republish}} for name in published},
+            **{name: {"config": {"republish": republish, "accept_drop": accept_drop}} for name in published},
         },
     }
     result = _executed(definitions, workspace, "refresh", config)

@@ -158,6 +158,10 @@ class Publication:
     withheld: str | None = None
 
 
+Approve = Callable[[Path, Path], None]
+"""Given the folders of a build that is to be published and of the served one; raises if it should not be."""
+
+
 class Builds:
     """The builds of one variant: staging, publishing, going back, tidying up.
 
@@ -224,12 +228,16 @@ class Builds:
         """Builds that were published and can be returned to, oldest first, as {build, published_at}."""
         return list(self._current()["history"])
 
-    def publish(self, plan: BuildPlan, *, even_if_withdrawn: bool = False) -> Publication:
+    def publish(
+        self, plan: BuildPlan, *, even_if_withdrawn: bool = False, approve: Approve | None = None
+    ) -> Publication:
         """Check the staged parts against one another and make the build the served one.
 
         Args:
             plan: Of the build whose parts are all there.
             even_if_withdrawn: Publish a build that ``prime rollback`` took back.
+            approve: Looks at the whole build before it takes the place of another; if it raises, it does not, and stays
+                in its folder until :meth:`collect_garbage`.
 
         Raises:
             IndexCorrupt: The parts do not agree; the served build stays, and the parts are made anew next time.
@@ -246,6 +254,8 @@ class Builds:
             self._note_mode(plan)
             return Publication(plan.build_id, before, changed=False)
         self._move_into_place(plan)
+        if approve is not None and before is not None:
+            approve(self.path(plan.build_id), self.path(before))
         entry = {"build": plan.build_id, "published_at": datetime.now(UTC).isoformat(timespec="seconds")}
         history = [item for item in current["history"] if item["build"] != plan.build_id]
         withdrawn = [build for build in current["withdrawn"] if build != plan.build_id]
@@ -302,14 +312,14 @@ class Builds:
             shutil.rmtree(path)
         return sorted(gone)
 
-    def collect_garbage(self, keep: int) -> list[str]:
-        """Remove staged parts and all builds but the served one and the ``keep`` before it; returns what went.
+    def collect_garbage(self, keep: int, but: str = "") -> list[str]:
+        """Remove staged parts and all builds but the served one, the ``keep`` before it, and ``but``; returns what went.
 
         What is not named like a build is not ours and stays.
         """
         current = self._current()
         kept = current["history"][-(keep + 1) :]
-        kept_ids = {item["build"] for item in kept}
+        kept_ids = {but, *(item["build"] for item in kept)}
         self._write_current(kept, current["withdrawn"])
         builds = (path for path in self._folder.glob("builds/*") if path.name not in kept_ids)
         found = (*self._folder.glob("staging/*"), *builds)

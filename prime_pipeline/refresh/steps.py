@@ -14,10 +14,17 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from prime_pipeline.errors import DocumentChanged, IndexCorrupt, SchemaMismatch, StoreCorrupt
+from prime_pipeline.errors import (
+    DocumentChanged,
+    IndexCorrupt,
+    QualityDropped,
+    SchemaMismatch,
+    StoreCorrupt,
+)
 from prime_pipeline.indexes.builds import (
     LEXICAL_FILE,
     METADATA_FILE,
+    Approve,
     BuildPlan,
     Builds,
     Publication,
@@ -154,12 +161,22 @@ class BuildSteps:
         }
         return self._made(started, counts)
 
-    def publish(self, *, even_if_withdrawn: bool = False, keep: int) -> tuple[StepOutcome, Publication]:
-        """Check the parts against one another, serve the build, and remove builds beyond the ``keep`` before it."""
+    def publish(
+        self, *, even_if_withdrawn: bool = False, keep: int, approve: Approve | None = None
+    ) -> tuple[StepOutcome, Publication]:
+        """Check the parts against one another, serve the build, and remove builds beyond the ``keep`` before it.
+
+        Raises:
+            QualityDropped: The build was not approved; see :meth:`Builds.publish`.
+        """
         started = time.monotonic()
         self.build_lexical()
         self.build_vectors()
-        publication = self.builds.publish(self.plan, even_if_withdrawn=even_if_withdrawn)
+        try:
+            publication = self.builds.publish(self.plan, even_if_withdrawn=even_if_withdrawn, approve=approve)
+        except QualityDropped:  # or candidates would pile up, one a night
+            self.builds.collect_garbage(keep, but=self.plan.build_id)
+            raise
         if publication.changed:
             self.builds.collect_garbage(keep)
         served = self.builds.live_path

@@ -128,6 +128,10 @@ class Home:
         """The published DuckDB snapshot."""
         return self.root / "warehouse.duckdb"
 
+    def veto(self, variant: str) -> Path:
+        """Why the newest build of a variant is not served, if its quality is the reason."""
+        return self.root / "indexes" / variant / "veto.json"
+
     def measures(self, variant: str) -> Path:
         """The measures of the last evaluation of a variant."""
         return self.root / "reports" / f"measures-{variant}.json"
