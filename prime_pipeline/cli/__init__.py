@@ -18,6 +18,7 @@ import typer
 # isort: off
 from prime_pipeline.cli import operating  # noqa: F401
 from prime_pipeline.cli import forgetting  # noqa: F401
+from prime_pipeline.cli import health  # noqa: F401
 from prime_pipeline.cli import explaining  # noqa: F401
 from prime_pipeline.cli import restructuring  # noqa: F401
 from prime_pipeline.cli import measuring  # noqa: F401

@@ -26,14 +26,20 @@ def process_tags() -> dict[str, str]:
 
 def refresh_is_live(instance: dg.DagsterInstance) -> bool:
     """Whether a refresh is queued or running; runs whose process has died are ended first, in pools, too."""
-    runs = instance.get_runs(dg.RunsFilter(job_name="refresh", statuses=_LIVE))
-    dead = [run for run in runs if _has_died(run)]
+    dead, n_alive = dead_runs(instance)
     for run in dead:
         instance.report_run_failed(
             run, "The process of this run has died. The next refresh goes on where it stopped."
         )
     _free_slots(instance)
-    return len(dead) < len(runs)
+    return n_alive > 0
+
+
+def dead_runs(instance: dg.DagsterInstance) -> tuple[list[dg.DagsterRun], int]:
+    """Refreshes that are noted as running and whose process has died, and how many others are noted so."""
+    runs = list(instance.get_runs(dg.RunsFilter(job_name="refresh", statuses=_LIVE)))
+    dead = [run for run in runs if _has_died(run)]
+    return dead, len(runs) - len(dead)
 
 
 def pool_holder(instance: dg.DagsterInstance, pool: str) -> str | None:

@@ -59,17 +59,32 @@ class Transport:
             Failed: There was none, or one with an error status.
         """
         client = self._client()
+        return self._body(
+            lambda: client.chat.completions.with_streaming_response.create(
+                model=request.model,
+                messages=[
+                    {"role": "system", "content": request.system},
+                    {"role": "user", "content": request.user},
+                ],
+                temperature=request.temperature,
+                max_tokens=request.max_tokens,
+            ),
+            most_bytes,
+        )
+
+    def models(self, most_bytes: int) -> bytes:
+        """The list of models, likewise; nobody charges for it.
+
+        Raises:
+            Failed: There was none.
+        """
+        client = self._client()
+        return self._body(client.models.with_streaming_response.list, most_bytes)
+
+    def _body(self, send: Callable[[], Any], most_bytes: int) -> bytes:
         with self._connections.limited(self._timeout_s) as sockets:
             try:
-                with client.chat.completions.with_streaming_response.create(
-                    model=request.model,
-                    messages=[
-                        {"role": "system", "content": request.system},
-                        {"role": "user", "content": request.user},
-                    ],
-                    temperature=request.temperature,
-                    max_tokens=request.max_tokens,
-                ) as response:
+                with send() as response:
                     return _beginning(response.iter_bytes(), most_bytes)
             except Exception as error:
                 failure = self._failure(error, sockets)

@@ -49,11 +49,16 @@ def remove_leftovers(folder: Path, older_than_s: float) -> int:
 
     Younger ones stay: their process may be at work. So does every file whose name is not of our own form.
     """
-    ours = [path for path in folder.glob(".*.tmp") if TEMPORARY_NAME.fullmatch(path.name)]
-    stale = [path for path in ours if is_older(path, older_than_s)]
+    stale = stale_leftovers(folder, older_than_s)
     for path in stale:
         path.unlink(missing_ok=True)
     return len(stale)
+
+
+def stale_leftovers(folder: Path, older_than_s: float) -> list[Path]:
+    """The files that :func:`remove_leftovers` would remove."""
+    ours = [path for path in folder.glob(".*.tmp") if TEMPORARY_NAME.fullmatch(path.name)]
+    return [path for path in ours if is_older(path, older_than_s)]
 
 
 def is_older(path: Path, age_s: float) -> bool:

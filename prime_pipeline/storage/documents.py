@@ -70,6 +70,11 @@ CREATE TABLE IF NOT EXISTS documents (
 """
 
 
+def document_file_name(doc_id: str) -> str:
+    """The name of a document's file: a hash, so that no id can reach outside the folder."""
+    return hashlib.sha256(doc_id.encode("utf-8", "surrogatepass")).hexdigest()[:40] + ".json"
+
+
 def document_version(document: Document) -> str:
     """The content version: a hash of everything that is stored of a document."""
     return fingerprint(encode_document(document))
@@ -245,7 +250,7 @@ class DocumentStore:
 
     def file_name(self, doc_id: str) -> str:
         """The name of a document's file, as in :meth:`stored_files`."""
-        return hashlib.sha256(doc_id.encode("utf-8", "surrogatepass")).hexdigest()[:40] + ".json"
+        return document_file_name(doc_id)
 
     def compact(self) -> None:
         """See :meth:`SharedDatabase.compact`."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from filelock import FileLock
 
 from prime_pipeline.errors import HomeNotWritable
-from prime_pipeline.storage.atomic import GARBAGE_AGE_S, remove_leftovers
+from prime_pipeline.storage.atomic import GARBAGE_AGE_S, remove_leftovers, stale_leftovers
 
 _STRATEGY = re.compile(r"[0-9a-f]{16}")
 
@@ -180,9 +180,39 @@ class Home:
 
     def remove_leftovers(self) -> int:
         """Remove temporary files that killed processes left beside what they were writing; returns how many."""
-        reports = (self.reports, self.reports / "studies")
-        folders = (self.root, *reports, self.root / "corpora", self.dagster, *self.exports.glob("*"))
-        return sum(remove_leftovers(folder, older_than_s=GARBAGE_AGE_S) for folder in folders)
+        return sum(remove_leftovers(folder, older_than_s=GARBAGE_AGE_S) for folder in self._written_folders)
+
+    def leftovers(self) -> list[Path]:
+        """Temporary files of killed processes: what :meth:`remove_leftovers` would remove."""
+        stale = (stale_leftovers(folder, older_than_s=GARBAGE_AGE_S) for folder in self._written_folders)
+        return [path for found in stale for path in found]
+
+    @property
+    def _written_folders(self) -> tuple[Path, ...]:
+        """Those whose files are replaced as a whole, and that nothing else tidies up."""
+        return (
+            self.root,
+            self.reports,
+            self.reports / "studies",
+            self.root / "corpora",
+            self.dagster,
+            *self.exports.glob("*"),
+        )
+
+    def held_locks(self) -> list[str]:
+        """Names of the locks that some process holds now. On systems without ``flock`` none are told."""
+        try:
+            import fcntl
+        except ImportError:
+            return []
+        held = []
+        for path in sorted((self.root / "locks").glob("*.lock")):
+            with path.open("rb") as file:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                except OSError:
+                    held.append(path.stem)
+        return held
 
     def index_lock(self, variant: str) -> AbstractContextManager[None]:
         """The lock of whoever changes the builds of a variant."""

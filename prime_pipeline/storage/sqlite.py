@@ -112,6 +112,30 @@ def open_finished(path: Path, error: Callable[[Path, str], PrimeError]) -> sqlit
     return connection
 
 
+def fault_of(path: Path) -> str | None:
+    """What is wrong with a database that others may be using; None if it is sound. Reads all of it, writes nothing.
+
+    Raises:
+        StoreUnavailable: It cannot be read now.
+    """
+    log = path.with_name(path.name + "-wal")
+    # With an empty log the file is whole by itself; opened otherwise, SQLite would put files of its own beside it.
+    is_whole = not log.exists() or log.stat().st_size == 0
+    try:
+        with _storage_errors(path):
+            mode = "mode=ro&immutable=1" if is_whole else "mode=ro"
+            connection = sqlite3.connect(
+                f"{path.absolute().as_uri()}?{mode}", uri=True, timeout=BUSY_TIMEOUT_S
+            )
+            try:
+                found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+            finally:
+                connection.close()
+    except StoreCorrupt as error:
+        return str(error.__cause__)
+    return None if found == "ok" else str(found)
+
+
 def remove_database(path: Path) -> None:
     """Remove a database with the two files that SQLite keeps beside it.
 

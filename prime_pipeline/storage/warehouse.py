@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from prime_pipeline.errors import StoreUnavailable
+from prime_pipeline.errors import StoreCorrupt, StoreUnavailable
 from prime_pipeline.storage.atomic import atomic_path
 
 SCHEMA_VERSION = 2
@@ -91,6 +91,26 @@ def warehouse_fingerprint(path: Path) -> str | None:
     # Attached to an instance of its own: see the module's docstring.
     with duckdb.connect() as connection:
         return _attached(connection, path)
+
+
+def warehouse_counts(path: Path, tables: Iterable[str]) -> dict[str, int]:
+    """How many rows some tables of the published snapshot have.
+
+    Raises:
+        StoreCorrupt: It cannot be read by this version.
+    """
+    import duckdb
+
+    with duckdb.connect() as connection:
+        if _attached(connection, path) is None:
+            raise StoreCorrupt(path, "it is no snapshot of this version")
+        try:
+            return {
+                table: int(connection.execute(f"SELECT count(*) FROM snapshot.{table}").fetchone()[0])  # type: ignore[index]  # noqa: S608
+                for table in tables
+            }
+        except duckdb.Error as error:
+            raise StoreCorrupt(path, str(error)) from error
 
 
 def _attached(connection: Any, path: Path) -> str | None:

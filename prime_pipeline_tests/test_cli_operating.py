@@ -1,4 +1,4 @@
-"""The command that forgets documents, as a user runs it."""
+"""Forgetting documents, and the doctor, as a user runs them."""
 
 from __future__ import annotations
 
@@ -34,12 +34,22 @@ def test_forgetting_shows_first_and_can_be_undone(corpus: Path) -> None:
     assert status["forgotten"]["gone.md"].startswith("since ")
     assert "gone.md" in prime("status").output
     assert len(status["builds"]) == 1
-    again = as_json("refresh")
-    assert (again["forgotten"], again["changed"]) == (1, 0)
 
     assert as_json("forget", "gone.md", "--undo") == {"included_again": ["gone.md"]}
-    assert as_json("refresh")["added"] == 1
     assert as_json("forget", "gone.md", "--undo", exit_code=1)["error"] == "DocumentUnknown"
+
+    assert as_json("doctor")["problems"] == 0
+    assert "0 problems" in prime("doctor").output
+    corpus.rename(corpus.with_name("unmounted"))
+    broken = as_json("doctor", exit_code=1)
+    (problem,) = [check for check in broken["checks"] if check["state"] == "problem"]
+    assert (problem["area"], problem["name"]) == ("settings", "corpus")
+
+
+def test_the_doctor_says_what_is_wrong_with_the_settings() -> None:
+    found = as_json("doctor", "--profile", "none", exit_code=1)
+    assert found["problems"] == len(found["checks"]) == 1
+    assert "profile" in found["checks"][0]["found"]
 
 
 def test_a_home_that_is_none_forgets_nothing(tmp_path: Path) -> None:
