@@ -51,6 +51,7 @@ def advance(root: Path, state: int) -> None:
         for document in wanted.values()
         if document.doc_id not in catalogue
         or catalogue[document.doc_id].version != document_version(document)
+        or catalogue[document.doc_id].source_fingerprint is None  # its file was found damaged
     )
     bench.store.remove(catalogue.keys() - wanted.keys())
     steps = bench.steps()

@@ -131,3 +131,14 @@ def test_replies_from_before_their_origins_were_noted_stay(tmp_path: Path) -> No
     assert cache.n_without_origin == 1
     cache.note_origin("k", ["a"])
     assert cache.n_without_origin == 0
+
+
+def test_a_reply_that_changed_on_the_disk_is_asked_for_again(cache: ReplyCache, tmp_path: Path) -> None:
+    cache.keep_reply("k", "m", replace(REPLY, text="the dose is 5 mg"))
+    cache.close()
+    path = tmp_path / "llm.sqlite"
+    path.write_bytes(path.read_bytes().replace(b"dose is 5 mg", b"dose is 6 mg"))
+    again = ReplyCache(path)
+    assert again.reply("k") is None
+    again.keep_reply("k", "m", REPLY)
+    assert again.reply("k") == REPLY

@@ -298,3 +298,31 @@ def test_what_is_forgotten_cannot_be_read_from_the_file(tmp_path: Path) -> None:
     assert b"third" in data
     assert b"first" not in data
     assert b"second" not in data
+
+
+def test_a_value_that_changed_on_the_disk_is_as_good_as_none(tmp_path: Path) -> None:
+    path = tmp_path / "c.sqlite"
+    cache = BlobCache(path)
+    cache.store({"a": b"a value of some length", "b": b"another one"})
+    cache.close()
+    path.write_bytes(path.read_bytes().replace(b"some length", b"some lenght"))
+    again = BlobCache(path)
+    assert again.lookup(["a", "b"]) == {"b": b"another one"}
+    again.store({"a": b"a value of some length"})
+    assert again.lookup(["a"]) == {"a": b"a value of some length"}
+    assert again.total_bytes == len(b"a value of some length" + b"another one")
+
+
+def test_entries_from_before_checksums_serve_on(tmp_path: Path) -> None:
+    path = tmp_path / "c.sqlite"
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.executescript(
+            "CREATE TABLE blobs (key TEXT NOT NULL PRIMARY KEY, size_bytes INTEGER NOT NULL, used INTEGER NOT NULL,"
+            " value BLOB NOT NULL);"
+            "CREATE TABLE state (name TEXT PRIMARY KEY, value INTEGER NOT NULL);"
+            "INSERT INTO state VALUES ('clock', 0), ('total_bytes', 3);"
+            "INSERT INTO blobs VALUES ('a', 3, 0, x'616263'); PRAGMA user_version = 1;"
+        )
+    cache = BlobCache(path)
+    cache.store({"b": b"new"})
+    assert cache.lookup(["a", "b"]) == {"a": b"abc", "b": b"new"}

@@ -8,6 +8,7 @@ which documents it was asked for, so that it can be forgotten with them.
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from prime_pipeline.storage.sqlite import SharedDatabase
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS replies (
     key TEXT PRIMARY KEY, model TEXT NOT NULL, text TEXT NOT NULL, prompt_tokens INTEGER NOT NULL,
-    completion_tokens INTEGER NOT NULL, estimated INTEGER NOT NULL, seconds REAL NOT NULL
+    completion_tokens INTEGER NOT NULL, estimated INTEGER NOT NULL, seconds REAL NOT NULL, checksum INTEGER
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS refusals (key TEXT PRIMARY KEY, code TEXT NOT NULL, reason TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS verdicts (
@@ -29,6 +30,10 @@ CREATE TABLE IF NOT EXISTS verdicts (
 _ORIGINS = """
 CREATE TABLE IF NOT EXISTS origins (doc_id TEXT NOT NULL, key TEXT NOT NULL, PRIMARY KEY (doc_id, key)) WITHOUT ROWID;
 """
+_KEEP = (
+    "INSERT OR IGNORE INTO replies (key, model, text, prompt_tokens, completion_tokens, estimated, seconds, checksum)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+)
 
 
 class ReplyCache:
@@ -40,6 +45,7 @@ class ReplyCache:
 
     def __init__(self, path: Path) -> None:
         self._database = SharedDatabase(path, _SCHEMA + _ORIGINS, 1)
+        self._database.add_column("replies", "checksum", "INTEGER")
         with self._database.reading() as connection:
             there = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'origins'").fetchone()
         if there is None:
@@ -50,12 +56,18 @@ class ReplyCache:
         """The reply to a request, by :attr:`ChatRequest.key`."""
         with self._database.reading() as connection:
             row = connection.execute(
-                "SELECT text, prompt_tokens, completion_tokens, estimated, seconds FROM replies WHERE key = ?",
+                "SELECT text, prompt_tokens, completion_tokens, estimated, seconds, checksum FROM replies WHERE key = ?",
                 (key,),
             ).fetchone()
         if row is None:
             return None
-        text, prompt_tokens, completion_tokens, estimated, seconds = row
+        text, prompt_tokens, completion_tokens, estimated, seconds, known = row
+        if known is not None and known != _checksum(
+            text
+        ):  # the disk has changed it, so nobody knows what it said
+            with self._database.writing() as connection:
+                connection.execute("DELETE FROM replies WHERE key = ?", (key,))
+            return None
         return Reply(text, "stop", Usage(prompt_tokens, completion_tokens, bool(estimated)), seconds)
 
     def keep_reply(self, key: str, model: str, reply: Reply) -> None:
@@ -75,9 +87,10 @@ class ReplyCache:
             usage.completion_tokens,
             int(usage.estimated),
             reply.seconds,
+            _checksum(reply.text),
         )
         with self._database.writing() as connection:
-            connection.execute("INSERT OR IGNORE INTO replies VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+            connection.execute(_KEEP, row)
 
     def refusal(self, key: str) -> tuple[str, str] | None:
         """(code, reason) if the endpoint refused this very request before."""
@@ -172,3 +185,7 @@ class ReplyCache:
     def close(self) -> None:
         """Close the file."""
         self._database.close()
+
+
+def _checksum(text: str) -> int:
+    return zlib.crc32(text.encode("utf-8", "surrogatepass"))

@@ -1,13 +1,15 @@
 """A content-addressed cache of bytes in SQLite, safe with several processes, optionally under a size limit.
 
 Keys are hashes of everything that determines the value, so an entry is never wrong, only unneeded. Losing the file
-costs time and nothing else, which is why a damaged one is thrown away without asking.
+costs time and nothing else, which is why a damaged one is thrown away without asking. SQLite does not notice bytes that
+changed inside a value: a checksum beside it does, and such an entry is as good as none.
 """
 
 from __future__ import annotations
 
 import sqlite3
 import threading
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from math import inf
@@ -21,7 +23,8 @@ from prime_pipeline.storage.sqlite import BUSY_TIMEOUT_S, SharedDatabase, remove
 # (such a file still serves, only slower), SQLite reads whole values to compare keys, and past the value for what follows.
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS blobs (
-    key TEXT NOT NULL PRIMARY KEY, size_bytes INTEGER NOT NULL, used INTEGER NOT NULL, value BLOB NOT NULL
+    key TEXT NOT NULL PRIMARY KEY, size_bytes INTEGER NOT NULL, used INTEGER NOT NULL, value BLOB NOT NULL,
+    checksum INTEGER
 );
 CREATE TABLE IF NOT EXISTS state (name TEXT PRIMARY KEY, value INTEGER NOT NULL);
 INSERT OR IGNORE INTO state VALUES ('clock', 0), ('total_bytes', 0);
@@ -108,8 +111,11 @@ class BlobCache:
 
     def lookup(self, keys: Iterable[str]) -> dict[str, bytes]:
         """The values of those keys that are present."""
-        rows = self._rows("value", keys)
-        return {key: value for key, _, value in rows}
+        rows = self._rows("value, checksum", keys)
+        sound = {k: value for k, _, value, known in rows if known is None or known == zlib.crc32(value)}
+        if len(sound) < len(rows):
+            self.forget(key for key, *_ in rows if key not in sound)
+        return sound
 
     def present(self, keys: Iterable[str]) -> dict[str, int]:
         """The sizes in bytes of those keys' values that are present. This counts as use; no value is read."""
@@ -159,7 +165,15 @@ class BlobCache:
         self._database.close()
 
     def _open(self) -> SharedDatabase:
-        return SharedDatabase(self._path, _SCHEMA if self._limit is None else _SCHEMA_LIMITED, 1)
+        database = SharedDatabase(self._path, _SCHEMA if self._limit is None else _SCHEMA_LIMITED, 1)
+        try:
+            database.add_column(
+                "blobs", "checksum", "INTEGER"
+            )  # files from before have none, nor do their entries
+        except BaseException:
+            database.close()
+            raise
+        return database
 
     def _renew(self, damaged: SharedDatabase) -> None:
         """Put an empty file in the place of a damaged one, unless another thread has done so."""
@@ -169,28 +183,26 @@ class BlobCache:
                 remove_database(self._path)
                 self._database = self._open()
 
-    def _rows(self, column: str, keys: Iterable[str]) -> list[tuple[str, int, Any]]:
-        """Key, last noted use and one more column of every entry that is present, used now."""
+    def _rows(self, columns: str, keys: Iterable[str]) -> list[tuple[Any, ...]]:
+        """Key, last noted use and further columns of every entry that is present, used now."""
         wanted = list(dict.fromkeys(keys))
         database = self._database
         try:
-            return self._rows_in(database, column, wanted)
+            return self._rows_in(database, columns, wanted)
         except StoreCorrupt:
             self._renew(database)
             return []
 
-    def _rows_in(
-        self, database: SharedDatabase, column: str, wanted: list[str]
-    ) -> list[tuple[str, int, Any]]:
-        found: list[tuple[str, int, Any]] = []
+    def _rows_in(self, database: SharedDatabase, columns: str, wanted: list[str]) -> list[tuple[Any, ...]]:
+        found: list[tuple[Any, ...]] = []
         with database.reading() as connection:
             for start in range(0, len(wanted), _KEYS_PER_QUERY):
                 some = wanted[start : start + _KEYS_PER_QUERY]
-                query = f"SELECT key, used, {column} FROM blobs WHERE key IN ({','.join('?' * len(some))})"  # noqa: S608
+                query = f"SELECT key, used, {columns} FROM blobs WHERE key IN ({','.join('?' * len(some))})"  # noqa: S608
                 found += connection.execute(query, some)
             if self._limit is not None and found:
                 long_ago = _state(connection, "clock") - self._limit * _NOTED_AGAIN_AFTER
-                _note_use(connection, [key for key, used, _ in found if used < long_ago])
+                _note_use(connection, [key for key, used, *_ in found if used < long_ago])
         return found
 
     def _store(self, database: SharedDatabase, values: Mapping[str, bytes]) -> None:
@@ -198,8 +210,9 @@ class BlobCache:
             tick = _advance(connection, "clock", 1 + sum(map(len, values.values())))
             n_added_bytes = 0
             for key, value in values.items():
-                insert = "INSERT OR IGNORE INTO blobs (key, size_bytes, used, value) VALUES (?, ?, ?, ?)"
-                added = connection.execute(insert, (key, len(value), tick, value)).rowcount
+                insert = "INSERT OR IGNORE INTO blobs (key, size_bytes, used, value, checksum) VALUES (?, ?, ?, ?, ?)"
+                row = (key, len(value), tick, value, zlib.crc32(value))
+                added = connection.execute(insert, row).rowcount
                 n_added_bytes += len(value) * added
             _advance(connection, "total_bytes", n_added_bytes)
             if self._limit is not None:

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
+from typing import Any
 
 from prime_pipeline.errors import (
     DocumentChanged,
@@ -30,7 +31,7 @@ from prime_pipeline.storage.document_json import (
     encode_document,
 )
 from prime_pipeline.storage.fingerprint import fingerprint
-from prime_pipeline.storage.sqlite import SharedDatabase
+from prime_pipeline.storage.sqlite import Kinds, SharedDatabase, checked
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,9 @@ class CatalogueEntry:
     failure: str | None
 
 
+_CATALOGUE = "catalogue.sqlite"
+_TEXT_OR_NONE = (str, type(None))
+_KINDS: Kinds = (str, str, str, _TEXT_OR_NONE, _TEXT_OR_NONE, str, int, _TEXT_OR_NONE)
 _FILE_NAME = re.compile(r"[0-9a-f]{40}\.json")
 _COLUMNS = ", ".join(f.name for f in fields(CatalogueEntry))
 _SCHEMA = """
@@ -93,13 +97,13 @@ class DocumentStore:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._catalogue = SharedDatabase(folder / "catalogue.sqlite", _SCHEMA, 1)
+        self._catalogue = SharedDatabase(folder / _CATALOGUE, _SCHEMA, 1)
 
     def catalogue(self) -> dict[str, CatalogueEntry]:
         """All entries by document id, in order of id."""
         with self._catalogue.reading() as connection:
             rows = connection.execute(f"SELECT {_COLUMNS} FROM documents ORDER BY doc_id").fetchall()  # noqa: S608
-        return {row[0]: CatalogueEntry(*row) for row in rows}
+        return {row[0]: self._entry(row) for row in rows}
 
     def put(self, document: Document, partition_key: str, source_fingerprint: str | None) -> CatalogueEntry:
         """Store a document; returns once it is durable. Without a source fingerprint it will be made again.
@@ -154,7 +158,7 @@ class DocumentStore:
         with self._catalogue.reading() as connection:
             query = f"SELECT {_COLUMNS} FROM documents WHERE doc_id = ?"  # noqa: S608
             row = connection.execute(query, (_storable(doc_id),)).fetchone()
-        return CatalogueEntry(*row) if row else None
+        return self._entry(row) if row else None
 
     def remove(self, doc_ids: Iterable[str]) -> None:
         """Forget documents: first in the catalogue, then their files."""
@@ -259,6 +263,9 @@ class DocumentStore:
     def close(self) -> None:
         """Close the catalogue."""
         self._catalogue.close()
+
+    def _entry(self, row: tuple[Any, ...]) -> CatalogueEntry:
+        return CatalogueEntry(*checked(self._folder / _CATALOGUE, row, _KINDS))
 
     def _own_files(self) -> Iterator[Path]:
         """Document files and their temporary files: ``ab/ab….json`` and ``ab/.ab….json.….tmp``."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from prime_pipeline.records import Spending
-from prime_pipeline.storage.sqlite import SharedDatabase
+from prime_pipeline.storage.sqlite import Kinds, SharedDatabase, checked
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS runs (
@@ -21,6 +21,9 @@ CREATE TABLE IF NOT EXISTS spending (
     estimated INTEGER NOT NULL, cost REAL, PRIMARY KEY (run_id, doc_id)
 ) WITHOUT ROWID;
 """
+_NUMBER_OR_NONE = (int, float, type(None))
+_RUN_KINDS: Kinds = (str, str, str, str, _NUMBER_OR_NONE, _NUMBER_OR_NONE, _NUMBER_OR_NONE)
+_LINE_KINDS: Kinds = (str, str, int, int, int, int, int, int, _NUMBER_OR_NONE)
 _ADD = "INSERT OR REPLACE INTO spending VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
@@ -65,6 +68,7 @@ class Ledger:
     """
 
     def __init__(self, path: Path) -> None:
+        self._path = path
         self._database = SharedDatabase(path, _SCHEMA, 1)
 
     def open_run(self, run: LedgerRun) -> None:
@@ -107,7 +111,7 @@ class Ledger:
         """All runs, oldest first."""
         with self._database.reading() as connection:
             rows = connection.execute("SELECT * FROM runs ORDER BY started_at, run_id").fetchall()
-        return [LedgerRun(*row) for row in rows]
+        return [LedgerRun(*checked(self._path, row, _RUN_KINDS)) for row in rows]
 
     def lines(self) -> list[LedgerLine]:
         """All spending, in order of run and document."""
@@ -117,7 +121,9 @@ class Ledger:
             LedgerLine(
                 run_id, doc_id, Spending(calls, hits, truncated, read, generated, bool(estimated)), cost
             )
-            for run_id, doc_id, calls, hits, truncated, read, generated, estimated, cost in rows
+            for run_id, doc_id, calls, hits, truncated, read, generated, estimated, cost in (
+                checked(self._path, row, _LINE_KINDS) for row in rows
+            )
         ]
 
     def totals(self) -> Mapping[str, Spending]:

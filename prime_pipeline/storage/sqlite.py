@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from prime_pipeline.errors import PrimeError, SchemaMismatch, StoreCorrupt, StoreUnavailable
 
@@ -59,6 +60,17 @@ class SharedDatabase:
         with self.reading() as connection, connection:
             connection.execute("BEGIN IMMEDIATE")
             yield connection
+
+    def add_column(self, table: str, name: str, kind: str) -> None:
+        """Give a table another column, if it is not there yet: what was written before has no value in it."""
+        with self.reading() as connection:
+            names = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
+        if name in names:
+            return
+        with self.writing() as connection:
+            names = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
+            if name not in names:  # another process may have been first
+                connection.execute(f"ALTER TABLE {table} ADD COLUMN {name} {kind}")
 
     def compact(self) -> None:
         """Write the file anew without what was deleted or replaced, of which nothing can be read any more then.
@@ -134,6 +146,22 @@ def fault_of(path: Path) -> str | None:
     except StoreCorrupt as error:
         return str(error.__cause__)
     return None if found == "ok" else str(found)
+
+
+Kinds = tuple[type | tuple[type, ...], ...]
+"""The type of each column of a row, or several types."""
+
+
+def checked(path: Path, row: tuple[Any, ...], kinds: Kinds) -> tuple[Any, ...]:
+    """A row, if its values are of these kinds: bytes that changed inside a row are nothing that SQLite would notice.
+
+    Raises:
+        StoreCorrupt: They are not.
+    """
+    for value, kind in zip(row, kinds, strict=True):
+        if not isinstance(value, kind):
+            raise StoreCorrupt(path, f"{value!r} stands in a row where it cannot stand")
+    return row
 
 
 def remove_database(path: Path) -> None:
