@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -82,11 +83,16 @@ class HashingEmbedder:
         return np.array(rows, dtype=np.float32).reshape(len(rows), self.dimensions), spans
 
     def _word_vector(self, word: str) -> Vectors:
-        word = re.sub(r"^\W+|\W+$", "", word).casefold()
-        digest = hashlib.blake2b(word.encode(), digest_size=16).digest()
-        generator = np.random.default_rng(int.from_bytes(digest, "little"))
-        vector = generator.choice(np.array([-1, 1], dtype=np.float32), self.dimensions)
-        return _unit(vector)
+        return _word_vector(re.sub(r"^\W+|\W+$", "", word).casefold(), self.dimensions)
+
+
+@lru_cache(1 << 16)
+def _word_vector(word: str, dimensions: int) -> Vectors:
+    digest = hashlib.blake2b(word.encode(), digest_size=16).digest()
+    generator = np.random.default_rng(int.from_bytes(digest, "little"))
+    vector = _unit(generator.choice(np.array([-1, 1], dtype=np.float32), dimensions))
+    vector.flags.writeable = False
+    return vector
 
 
 class Clock:
