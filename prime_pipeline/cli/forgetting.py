@@ -21,6 +21,7 @@ from prime_pipeline.cli.doorway import (
 if TYPE_CHECKING:
     from prime_pipeline.defs.forgetting import ForgettingReport
     from prime_pipeline.reporting.forgetting import Kept
+    from prime_pipeline.workspace import Workspace
 
 
 @app.command()
@@ -70,7 +71,7 @@ def forget(
             raise typer.Exit(EXIT_PARTIAL)
 
 
-def _forgotten(workspace: Any, kept: Kept) -> ForgettingReport:
+def _forgotten(workspace: Workspace, kept: Kept) -> ForgettingReport:
     from prime_pipeline.definitions import defs
     from prime_pipeline.defs.forgetting import forget
 

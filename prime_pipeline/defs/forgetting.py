@@ -74,13 +74,16 @@ def forget(definitions: dg.Definitions, workspace: Workspace, kept: Kept) -> For
             raise RefreshRunning(workspace.home.root)
     exclude(workspace, kept.doc_ids)
     published_before = workspace.published_variants()
+    n_scrubbed = scrub_history(
+        workspace.home.dagster, kept.names
+    )  # as long as it is known what they are called
     removed = remove_before_refresh(workspace, kept.doc_ids)
     refresh = run_refresh(definitions, workspace, republish=True, accept_drop=True)
     if n_left := remove_builds(workspace, even_live=True):  # of a variant that could not be published anew
         removed["builds"] += n_left
         remove_reports(workspace)
     removed |= remove_after_refresh(workspace, kept.doc_ids)
-    removed["events"] = scrub_history(workspace.home.dagster, kept.names)
+    removed["events"] = n_scrubbed + scrub_history(workspace.home.dagster, kept.names)
     finish(workspace, kept.doc_ids)
     published = workspace.published_variants()
     return ForgettingReport(

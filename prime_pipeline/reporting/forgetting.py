@@ -7,6 +7,7 @@ step can be repeated, so one that was ended is finished by forgetting the same d
 from __future__ import annotations
 
 import difflib
+import json
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -277,6 +278,4 @@ def _full_texts(workspace: Workspace, doc_ids: Sequence[str]) -> Iterator[str]:
 
 def _as_json(doc_id: str) -> bytes:
     """An id as a JSON text names it."""
-    import json
-
     return json.dumps(doc_id)[1:-1].encode()

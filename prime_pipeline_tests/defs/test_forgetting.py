@@ -43,7 +43,7 @@ NEEDLES = (
 
 
 def files_with(folder: Path, needles: tuple[str, ...]) -> dict[str, list[str]]:
-    """What is found in the bytes of all files, as text and as JSON would escape it."""
+    """What is found in the bytes of all files."""
     found = {}
     for path in folder.rglob("*"):
         if path.is_file():
