@@ -122,3 +122,14 @@ def test_a_finished_file_that_is_missing_is_an_error_and_not_made(tmp_path: Path
     with pytest.raises(IndexCorrupt, match="none"):
         open_finished(tmp_path / "none", IndexCorrupt)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_damage_that_no_message_can_quote_is_damage(tmp_path: Path) -> None:
+    path = tmp_path / "d.sqlite"
+    SharedDatabase(path, SCHEMA, 1).close()
+    data = path.read_bytes().replace(
+        b"tablenumbersnumbers", b"table\xdaumbersnumbers"
+    )  # kind, name and table
+    path.write_bytes(data.replace(b"CREATE TABLE numbers", b"CREATX TABLE numbers"))
+    with pytest.raises(StoreCorrupt, match="is damaged"):
+        SharedDatabase(path, SCHEMA, 1)

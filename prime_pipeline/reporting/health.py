@@ -291,7 +291,7 @@ def _stores(workspace: Workspace) -> Iterator[Check]:
 
 def _remedy(path: Path, root: Path) -> str:
     if path.parent.name == "cache" and path.name != "llm.sqlite":
-        return "nothing: it is made anew when it is next used; that costs time only"
+        return "delete it: it is made anew, which costs time only"
     if path.name == "llm.sqlite":
         return "restore it from a backup; or delete it, which means paying for all answers again"
     if path.suffix == ".db":

@@ -186,7 +186,10 @@ def errors_as(path: Path, error: Callable[[Path, str], PrimeError]) -> Iterator[
         yield
     except sqlite3.ProgrammingError:
         raise
-    except sqlite3.DatabaseError as cause:
+    except (
+        sqlite3.DatabaseError,
+        UnicodeDecodeError,
+    ) as cause:  # the latter where even SQLite's message quotes damage
         raise error(path, str(cause)) from cause
 
 
@@ -201,6 +204,8 @@ def _storage_errors(path: Path) -> Iterator[None]:
         if getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF in _DAMAGE:
             raise StoreCorrupt(path, str(error)) from error
         raise StoreUnavailable(path, str(error)) from error
+    except UnicodeDecodeError as error:  # SQLite's message quotes what is damaged
+        raise StoreCorrupt(path, str(error)) from error
     except OSError as error:
         raise StoreUnavailable(path, error.strerror or str(error)) from error
 
