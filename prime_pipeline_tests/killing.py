@@ -85,6 +85,16 @@ def killed_after(n_steps: int, work: Callable[..., None], *arguments: object) ->
     return process.exitcode != 0
 
 
+def at_once(n_processes: int, work: Callable[..., None], *arguments: object) -> list[int | None]:
+    """Do the same work in several processes at once; their exit codes."""
+    processes = [_CONTEXT.Process(target=work, args=arguments) for _ in range(n_processes)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    return [process.exitcode for process in processes]
+
+
 def _counted(sender: Any, work: Callable[..., None], arguments: tuple[object, ...]) -> None:
     steps = Steps(0)
     steps.watch()

@@ -13,7 +13,7 @@ from prime_pipeline.settings import load_settings
 from prime_pipeline.workspace import Workspace
 from prime_pipeline_tests.defs.conftest import PAGES
 from prime_pipeline_tests.fakes import HashingEmbedder
-from prime_pipeline_tests.killing import killed_after, steps_of
+from prime_pipeline_tests.killing import at_once, killed_after, steps_of
 
 N_KILLS = 10
 
@@ -78,3 +78,14 @@ def test_a_refresh_killed_anywhere_leaves_the_old_state_or_the_new_one(tmp_path:
         assert [check for check in examine_all(workspace) if check.state == "problem"] == []
         summary = run_refresh(defs, workspace)
     assert {step["changed"] for step in summary.steps.values()} == {0}
+
+
+def test_refreshes_at_once_end_well_and_publish_once(tmp_path: Path) -> None:
+    write_corpus(tmp_path, 0)
+    refresh(tmp_path)
+    write_corpus(tmp_path, 1)
+    assert at_once(3, refresh, tmp_path) == [0, 0, 0]
+    assert served_state(tmp_path) == 1
+    with closing(workspace_in(tmp_path)) as workspace:
+        assert len(workspace.builds("offline").history()) == 2
+        assert run_refresh(defs, workspace).scan.n_changes == 0
