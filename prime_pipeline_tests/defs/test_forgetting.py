@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -20,9 +21,12 @@ from prime_pipeline.errors import DocumentUnknown, NothingWouldBeLeft, RefreshRu
 from prime_pipeline.llm.chat import Reply, Usage
 from prime_pipeline.records import Spending
 from prime_pipeline.reporting.forgetting import include_again, kept_of
+from prime_pipeline.settings import load_settings
 from prime_pipeline.storage.ledger import LedgerLine
 from prime_pipeline.workspace import Workspace
 from prime_pipeline_tests.defs.conftest import PAGES, OpenWorkspace
+from prime_pipeline_tests.fakes import HashingEmbedder
+from prime_pipeline_tests.killing import killed_after, steps_of
 
 SECRET = "guide/secret.md"
 TITLE = "Quillfeather Protocol"
@@ -199,3 +203,31 @@ def test_what_is_not_there_and_everything_cannot_be_forgotten(open_workspace: Op
         kept_of(workspace, sorted(PAGES))
     with pytest.raises(DocumentUnknown):
         include_again(workspace, ["more.md"])
+
+
+def forget_in(folder: Path) -> None:
+    """Forget the secret in a home that another process may have begun with."""
+    settings = load_settings({"home": folder / "home", "corpus": str(folder / "corpus")})
+    with closing(Workspace(settings, embedder=HashingEmbedder())) as workspace:
+        forgotten(workspace, SECRET)
+
+
+def test_forgetting_that_was_killed_is_finished_by_forgetting_again(
+    open_workspace: OpenWorkspace, corpus_with_secret: Path, tmp_path: Path
+) -> None:
+    workspace = open_workspace()
+    run_refresh(defs, workspace)
+    workspace.close()
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    for name in ("home", "corpus"):
+        shutil.copytree(tmp_path / name, copy / name)
+    n_steps = steps_of(forget_in, copy)
+    assert files_with(copy / "home", NEEDLES) == {}
+    for share in (0.05, 0.3, 0.8):
+        killed_after(int(share * n_steps), forget_in, tmp_path)
+        excluded = workspace.forgotten.entries()
+        assert excluded == [] or not excluded[0].is_complete
+    forget_in(tmp_path)
+    assert files_with(tmp_path / "home", NEEDLES) == {}
+    assert [entry.is_complete for entry in workspace.forgotten.entries()] == [True]
