@@ -73,26 +73,20 @@ def forget(definitions: dg.Definitions, workspace: Workspace, kept: Kept) -> For
         if refresh_is_live(instance):
             raise RefreshRunning(workspace.home.root)
     exclude(workspace, kept.doc_ids)
-    published_before = workspace.published_variants()
-    n_scrubbed = scrub_history(
-        workspace.home.dagster, kept.names
-    )  # as long as it is known what they are called
+    # As long as it is known what they are called: the catalogue and builds tell, and are emptied by what follows.
+    n_scrubbed = scrub_history(workspace.home.dagster, kept.names)
     removed = remove_before_refresh(workspace, kept.doc_ids)
     refresh = run_refresh(definitions, workspace, republish=True, accept_drop=True)
-    if n_left := remove_builds(workspace, even_live=True):  # of a variant that could not be published anew
-        removed["builds"] += n_left
+    served = workspace.published_variants()
+    removed["builds"] += remove_builds(workspace, even_live=True)
+    # A variant that could not be published anew is not served any more, and what was measured of it goes, too.
+    not_published = tuple(v for v in served if v not in workspace.published_variants())
+    if not_published:
         remove_reports(workspace)
     removed |= remove_after_refresh(workspace, kept.doc_ids)
     removed["events"] = n_scrubbed + scrub_history(workspace.home.dagster, kept.names)
     finish(workspace, kept.doc_ids)
-    published = workspace.published_variants()
-    return ForgettingReport(
-        kept,
-        removed,
-        refresh,
-        tuple(variant for variant in published_before if variant not in published),
-        workspace.replies.n_without_origin,
-    )
+    return ForgettingReport(kept, removed, refresh, not_published, workspace.replies.n_without_origin)
 
 
 def scrub_history(folder: Path, names: Iterable[str]) -> int:

@@ -247,8 +247,8 @@ def _vector_keys(workspace: Workspace, doc_ids: Sequence[str]) -> Iterator[str]:
     for lexical in _lexical_indexes(workspace):
         with closing(lexical):
             for section in lexical.iterate_sections(sorted(set(doc_ids) & set(lexical.doc_ids))):
-                for text in texts_of(section, "both"):
-                    yield from map(token_vectors.key, token_vectors.cut(scoring_text(text)))
+                for version in texts_of(section, "both"):
+                    yield from map(token_vectors.key, token_vectors.cut(scoring_text(version)))
     texts = [*_metadata_texts(workspace, doc_ids), *_full_texts(workspace, doc_ids)]
     for text in (*texts, *workspace.embedder.tokenizer.fit(texts)):
         yield text_fingerprint(workspace.embedder.fingerprint, text)
