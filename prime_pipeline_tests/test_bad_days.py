@@ -10,7 +10,13 @@ from pathlib import Path
 from prime_pipeline.llm.reply_cache import ReplyCache
 from prime_pipeline.storage.ledger import Ledger
 from prime_pipeline.storage.warehouse import warehouse_counts, warehouse_fingerprint
-from prime_pipeline_tests.bad_day import advance, bench_at, publish_warehouse, state_of
+from prime_pipeline_tests.bad_day import (
+    advance,
+    bench_at,
+    check_databases,
+    publish_warehouse,
+    state_of,
+)
 from prime_pipeline_tests.killing import killed_after, steps_of
 
 N_KILLS = 110
@@ -30,7 +36,8 @@ def test_a_process_killed_anywhere_leaves_the_old_state_or_the_new_one(tmp_path:
         found = state_of(root, (state, n_kill), begun)
         seen.add(found == n_kill)
         state = found
-        if n_kill % 5 == 0:  # the others leave it to the next one, which is killed, too
+        if n_kill % 10 == 0:  # the others leave it to the next one, which is killed, too
+            check_databases(root)
             advance(root, n_kill)
             state = state_of(root, (n_kill,), {n_kill})
             begun = {state}

@@ -127,7 +127,7 @@ def test_ten_thousand_fuzzed_queries_are_answered(retriever: Retriever) -> None:
 
 def test_the_scorer_and_explanations_take_them_too(retriever: Retriever) -> None:
     options = RetrievalOptions(scorer="late_interaction", top_k=3)
-    for query in queries(300):
+    for query in queries(100):
         hits = retriever.search(query, options=options)
         explained = retriever.explain(query, options=options)
         assert [explained_hit.hit for explained_hit in explained.hits] == hits

@@ -114,19 +114,62 @@ def test_nothing_of_a_forgotten_document_is_left_in_the_home(
         assert all(hit.doc_id != SECRET for hit in retriever.search(SENTENCE))
 
 
-def test_what_is_forgotten_stays_away_until_it_is_undone(
-    open_workspace: OpenWorkspace, corpus_with_secret: Path
-) -> None:
-    run_refresh(defs, open_workspace())
-    forgotten(open_workspace(), SECRET)
-    workspace = open_workspace()
-    summary = run_refresh(defs, workspace)
+@pytest.fixture(scope="module")
+def refreshed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a corpus and a home that was refreshed in full mode, to be copied."""
+    folder = tmp_path_factory.mktemp("refreshed")
+    for name, text in {**PAGES, SECRET: TEXT}.items():
+        path = folder / "corpus" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    with closing(workspace_in(folder, mode="full", restructuring={"entities": "rule"})) as workspace:
+        run_refresh(defs, workspace)
+    return folder
+
+
+@pytest.fixture
+def folder(refreshed: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(refreshed, tmp_path / "copy"))
+
+
+def workspace_in(folder: Path, **options: object) -> Workspace:
+    settings = load_settings({"home": folder / "home", "corpus": str(folder / "corpus"), **options})
+    return Workspace(settings, embedder=HashingEmbedder())
+
+
+def test_what_is_forgotten_stays_away_until_it_is_undone(folder: Path) -> None:
+    with open_instance(workspace_in(folder).home) as instance:
+        (first,) = instance.get_runs()
+    with closing(workspace_in(folder)) as workspace:  # in another mode than what was published before
+        forgotten(workspace, SECRET)
+    assert files_with(folder / "home", NEEDLES) == {}
+    assert list((folder / "home" / "indexes" / "full" / "builds").glob("*")) == []
+    check_history(workspace, first.run_id)
+
+    with closing(workspace_in(folder)) as workspace:
+        summary = run_refresh(defs, workspace)
     assert (summary.scan.n_forgotten, summary.scan.n_changes) == (1, 0)
     assert [name for name, step in summary.steps.items() if step["changed"]] == []
     assert [entry.is_complete for entry in workspace.forgotten.entries()] == [True]
-    assert files_with(closed(workspace), NEEDLES) == {}
+    assert files_with(folder / "home", NEEDLES) == {}
     include_again(workspace, [SECRET])
-    assert run_refresh(defs, open_workspace()).scan.added == (SECRET,)
+    with closing(workspace_in(folder)) as workspace:
+        assert run_refresh(defs, workspace).scan.added == (SECRET,)
+
+
+def check_history(workspace: Workspace, run_id: str) -> None:
+    """Dagster keeps runs and numbers, and partitions of the others only."""
+    with open_instance(workspace.home) as instance:
+        assert run_id in {run.run_id for run in instance.get_runs()}
+        events = instance.all_logs(run_id, of_type=dg.DagsterEventType.ASSET_MATERIALIZATION)
+        scans = [
+            e for e in events if e.dagster_event and e.dagster_event.asset_key == dg.AssetKey("corpus_scan")
+        ]
+        assert scans[0].asset_materialization is not None
+        assert scans[0].asset_materialization.metadata["added"].value == len(PAGES) + 1
+        keys = instance.get_materialized_partitions(RAW_DOCUMENTS)
+    assert len(keys) == len(PAGES)
+    assert not any("secret" in key for key in keys)
 
 
 def test_a_document_that_left_before_is_forgotten_in_earlier_builds_and_copies(
@@ -143,23 +186,6 @@ def test_a_document_that_left_before_is_forgotten_in_earlier_builds_and_copies(
     workspace = open_workspace()
     forgotten(workspace, SECRET)
     assert files_with(closed(workspace), NEEDLES) == {}
-
-
-def test_dagster_keeps_its_runs_and_numbers(open_workspace: OpenWorkspace, corpus_with_secret: Path) -> None:
-    first = run_refresh(defs, open_workspace())
-    workspace = open_workspace()
-    forgotten(workspace, SECRET)
-    with open_instance(workspace.home) as instance:
-        assert first.run_id in {run.run_id for run in instance.get_runs()}
-        events = instance.all_logs(first.run_id, of_type=dg.DagsterEventType.ASSET_MATERIALIZATION)
-        scans = [
-            e for e in events if e.dagster_event and e.dagster_event.asset_key == dg.AssetKey("corpus_scan")
-        ]
-        assert scans[0].asset_materialization is not None
-        assert scans[0].asset_materialization.metadata["added"].value == len(PAGES) + 1
-        keys = instance.get_materialized_partitions(RAW_DOCUMENTS)
-    assert len(keys) == len(PAGES)
-    assert not any("secret" in key for key in keys)
 
 
 def test_titles_in_tags_and_tables_give_way_to_a_placeholder(tmp_path: Path) -> None:
@@ -184,9 +210,14 @@ def test_titles_in_tags_and_tables_give_way_to_a_placeholder(tmp_path: Path) -> 
     assert partition is None
 
 
-def test_forgetting_waits_for_no_refresh(open_workspace: OpenWorkspace, corpus_with_secret: Path) -> None:
-    workspace = open_workspace()
-    run_refresh(defs, workspace)
+def test_nothing_is_touched_where_forgetting_is_refused(folder: Path) -> None:
+    workspace = workspace_in(folder)
+    with pytest.raises(DocumentUnknown, match=r"guide/install\.md"):
+        kept_of(workspace, ["install.md"])
+    with pytest.raises(NothingWouldBeLeft):
+        kept_of(workspace, [*PAGES, SECRET])
+    with pytest.raises(DocumentUnknown):
+        include_again(workspace, ["more.md"])
     with open_instance(workspace.home) as instance:
         job = defs.resolve_job_def("refresh")
         instance.create_run_for_job(job, status=dg.DagsterRunStatus.STARTED, tags=process_tags())
@@ -194,42 +225,22 @@ def test_forgetting_waits_for_no_refresh(open_workspace: OpenWorkspace, corpus_w
         forgotten(workspace, SECRET)
     assert workspace.forgotten.ids() == frozenset()
     assert workspace.store.catalogue_entry(SECRET) is not None
-
-
-def test_what_is_not_there_and_everything_cannot_be_forgotten(open_workspace: OpenWorkspace) -> None:
-    workspace = open_workspace()
-    run_refresh(defs, workspace)
-    with pytest.raises(DocumentUnknown, match=r"guide/install\.md"):
-        kept_of(workspace, ["install.md"])
-    with pytest.raises(NothingWouldBeLeft):
-        kept_of(workspace, sorted(PAGES))
-    with pytest.raises(DocumentUnknown):
-        include_again(workspace, ["more.md"])
+    workspace.close()
 
 
 def forget_in(folder: Path) -> None:
     """Forget the secret in a home that another process may have begun with."""
-    settings = load_settings({"home": folder / "home", "corpus": str(folder / "corpus")})
-    with closing(Workspace(settings, embedder=HashingEmbedder())) as workspace:
+    with closing(workspace_in(folder)) as workspace:
         forgotten(workspace, SECRET)
 
 
-def test_forgetting_that_was_killed_is_finished_by_forgetting_again(
-    open_workspace: OpenWorkspace, corpus_with_secret: Path, tmp_path: Path
-) -> None:
-    workspace = open_workspace()
-    run_refresh(defs, workspace)
-    workspace.close()
-    copy = tmp_path / "copy"
-    copy.mkdir()
-    for name in ("home", "corpus"):
-        shutil.copytree(tmp_path / name, copy / name)
-    n_steps = steps_of(forget_in, copy)
-    assert files_with(copy / "home", NEEDLES) == {}
-    for share in (0.05, 0.3, 0.8):
-        killed_after(int(share * n_steps), forget_in, tmp_path)
-        excluded = workspace.forgotten.entries()
-        assert excluded == [] or not excluded[0].is_complete
-    forget_in(tmp_path)
-    assert files_with(tmp_path / "home", NEEDLES) == {}
-    assert [entry.is_complete for entry in workspace.forgotten.entries()] == [True]
+def test_forgetting_that_was_killed_is_finished_by_forgetting_again(folder: Path, tmp_path: Path) -> None:
+    n_steps = steps_of(forget_in, Path(shutil.copytree(folder, tmp_path / "measured")))
+    assert files_with(tmp_path / "measured" / "home", NEEDLES) == {}
+    exclusions = workspace_in(folder).forgotten
+    for share in (0.05, 0.6):
+        assert killed_after(int(share * n_steps), forget_in, folder)
+        assert [entry.is_complete for entry in exclusions.entries()] in ([], [False])
+    forget_in(folder)
+    assert files_with(folder / "home", NEEDLES) == {}
+    assert [entry.is_complete for entry in exclusions.entries()] == [True]
