@@ -72,10 +72,10 @@ def forget(
 
 
 def _forgotten(workspace: Workspace, kept: Kept) -> ForgettingReport:
-    from prime_pipeline.definitions import defs
+    from prime_pipeline.definitions import definitions
     from prime_pipeline.defs.forgetting import forget
 
-    return forget(defs, workspace, kept)
+    return forget(definitions(workspace.settings.partitioning), workspace, kept)
 
 
 def _kept_fields(kept: Kept) -> dict[str, Any]:

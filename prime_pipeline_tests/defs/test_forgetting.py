@@ -11,7 +11,7 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from prime_pipeline.definitions import defs
+from prime_pipeline.definitions import definitions
 from prime_pipeline.defs.documents import RAW_DOCUMENTS
 from prime_pipeline.defs.forgetting import ForgettingReport, forget, scrub_history
 from prime_pipeline.defs.instance import open_instance
@@ -27,6 +27,8 @@ from prime_pipeline.workspace import Workspace
 from prime_pipeline_tests.defs.conftest import PAGES, OpenWorkspace
 from prime_pipeline_tests.fakes import HashingEmbedder
 from prime_pipeline_tests.killing import killed_after
+
+defs = definitions()
 
 SECRET = "guide/secret.md"
 TITLE = "Quillfeather Protocol"

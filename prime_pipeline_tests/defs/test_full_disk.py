@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from prime_pipeline.definitions import defs
+from prime_pipeline.definitions import definitions
 from prime_pipeline.defs.health import examine_all
 from prime_pipeline.defs.runs import run_refresh
 from prime_pipeline.errors import HomeNotWritable, PrimeError
@@ -18,6 +18,8 @@ from prime_pipeline.workspace import Workspace
 from prime_pipeline_tests.defs.conftest import PAGES
 from prime_pipeline_tests.fakes import HashingEmbedder
 from prime_pipeline_tests.mounts import read_only, small_disk
+
+defs = definitions()
 
 DISK_BYTES = 64 << 20
 LEFT_BYTES = (0, 150_000, 900_000)

@@ -14,7 +14,7 @@ import dagster as dg
 import pytest
 from pytest_httpserver import HTTPServer
 
-from prime_pipeline.definitions import defs
+from prime_pipeline.definitions import definitions
 from prime_pipeline.defs.health import examine_all
 from prime_pipeline.defs.instance import open_instance
 from prime_pipeline.defs.liveness import process_tags
@@ -25,6 +25,8 @@ from prime_pipeline.settings import load_settings
 from prime_pipeline.workspace import Workspace
 from prime_pipeline_tests.defs.conftest import PAGES
 from prime_pipeline_tests.fakes import HashingEmbedder
+
+defs = definitions()
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import random
 from contextlib import closing
 from pathlib import Path
 
-from prime_pipeline.definitions import defs
+from prime_pipeline.definitions import definitions
 from prime_pipeline.defs.health import examine_all
 from prime_pipeline.defs.runs import run_refresh
 from prime_pipeline.settings import load_settings
@@ -14,6 +14,8 @@ from prime_pipeline.workspace import Workspace
 from prime_pipeline_tests.defs.conftest import PAGES
 from prime_pipeline_tests.fakes import HashingEmbedder
 from prime_pipeline_tests.killing import at_once, killed_after, steps_of
+
+defs = definitions()
 
 N_KILLS = 10
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from prime_pipeline.definitions import defs
+from prime_pipeline.definitions import definitions
 from prime_pipeline.defs.index_assets import published_index_key
 from prime_pipeline.defs.instance import open_instance
 from prime_pipeline.defs.runs import run_refresh
@@ -18,6 +18,8 @@ from prime_pipeline.refresh.veto import read_veto
 from prime_pipeline.workspace import Workspace
 from prime_pipeline_tests.defs.conftest import OpenWorkspace
 from prime_pipeline_tests.fakes import HashingEmbedder
+
+defs = definitions()
 
 DECOY = "# Exponential backoff\n\n## Exponential backoff\n\nExponential backoff, exponential backoff.\n"
 
