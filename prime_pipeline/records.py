@@ -88,7 +88,8 @@ class Document:
         source_path: Path of the file relative to the corpus root, with forward slashes.
         media_type: ``text/markdown``, ``text/html``, ``text/x-rst``, ``text/plain``, ``application/pdf``,
             ``application/x-beir`` or ``application/x-qasper``.
-        properties: What the source says about the document (front matter scalars, say), as text.
+        properties: What the source says about the document (scalars and lists of front matter, say), as text; the items of a
+            list with commas between them.
         warnings: Readings that an author may not have meant, one sentence each.
     """
 

@@ -101,7 +101,7 @@ def test_title(text: str, title: str, origin: str) -> None:
 
 def test_body_starts_behind_front_matter_and_title() -> None:
     document = parse("---\ntitle: F\ntags: [a]\ndraft: true\n---\n\n# H\n\nlead\n\n## S\n")
-    assert document.properties == {"title": "F", "draft": "true"}
+    assert document.properties == {"title": "F", "tags": "a", "draft": "true"}
     assert [section.body for section in document.sections] == ["lead", ""]
     assert not parse("---\ntitle: F\n---\n\n# H\n\n## S\n").sections[0].body
     assert parse("note\n\n# H\n\nlead\n\n## S\n").sections[0].body == "note\n\n# H\n\nlead"
@@ -125,6 +125,19 @@ def test_rules_around_prose_are_no_front_matter() -> None:
 def test_alias_bomb_is_harmless() -> None:
     rows = "\n".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 30))
     assert parse(f"---\ntitle: F\na0: &a0 [x]\n{rows}\n---\ntext\n").title == "F"
+
+
+def test_lists_in_front_matter_are_kept_with_commas() -> None:
+    front = "title: [no, title]\ntags:\n- retries\n-  back  off\n- [nested]\nkeywords: [a, 2]\nempty: []"
+    document = parse(f"---\n{front}\n---\n# H\n")
+    assert document.properties == {"tags": "retries, back off", "keywords": "a, 2"}
+    assert document.title == "H"
+
+
+def test_aliases_cannot_make_properties_longer_than_front_matter_may_be() -> None:
+    many = ", ".join(["*s"] * 5_000)
+    document = parse(f"---\ntitle: F\ns: &s {'x' * 1_000}\nall: &all [{many}]\nagain: *s\n---\ntext\n")
+    assert set(document.properties) == {"title", "s"}
 
 
 def test_hashes_in_display_math_are_no_headings() -> None:

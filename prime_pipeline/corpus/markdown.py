@@ -83,7 +83,7 @@ def _lines(token: Token) -> LineRange:
 
 
 def _front_matter(tokens: Sequence[Token]) -> tuple[dict[str, str] | None, int, list[str]]:
-    """The scalars of the front matter as written, the line behind it, warnings; None: parse again without it."""
+    """The texts of the front matter, the line behind it, warnings; None: parse again without it."""
     if not tokens or tokens[0].type != "front_matter":
         return {}, 0, []
     import yaml
@@ -102,14 +102,26 @@ def _front_matter(tokens: Sequence[Token]) -> tuple[dict[str, str] | None, int, 
         )
     if not isinstance(values, dict):
         return (None, 0, []) if tokens[0].content.strip() else ({}, _lines(tokens[0])[1], [])
-    return _scalars(values), _lines(tokens[0])[1], []
+    return _texts(values), _lines(tokens[0])[1], []
 
 
-def _scalars(values: dict[Any, Any]) -> dict[str, str]:
-    texts = {
-        str(k): " ".join(v.split()) for k, v in values.items() if isinstance(k, str) and isinstance(v, str)
-    }
-    return {key: text for key, text in texts.items() if text and text not in {"null", "~"}}
+def _texts(values: dict[Any, Any]) -> dict[str, str]:
+    """Scalars as they are written, and lists of scalars (tags, say) with commas between them; a title is no list.
+
+    Aliases can make the values far longer than the front matter is: those from where they do on are left out.
+    """
+    texts: dict[str, str] = {}
+    n_characters = 0
+    for key, value in values.items():
+        items = value if isinstance(value, list) and key != "title" else [value]
+        written = [item for item in items if isinstance(item, str)]
+        n_characters += sum(map(len, written))
+        if n_characters > _MAX_FRONT_MATTER_CHARACTERS:
+            break
+        text = ", ".join(" ".join(item.split()) for item in written)
+        if isinstance(key, str) and text and text not in {"null", "~"}:
+            texts[key] = text
+    return texts
 
 
 def _headings(

@@ -11,7 +11,7 @@ from prime_pipeline.corpus.decoding import printable, without_byte_order_mark
 from prime_pipeline.errors import DuplicateDocumentId
 from prime_pipeline.records import Document
 
-PARSER_VERSION: Final = "1"
+PARSER_VERSION: Final = "2"
 """Raise it when a reader changes what it makes of the same bytes: every document is then parsed anew."""
 
 INSTALLED: Final = "installed:"
