@@ -13,6 +13,7 @@ import shutil
 import sqlite3
 import threading
 import unicodedata
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -30,7 +31,7 @@ from prime_pipeline.storage.sqlite import errors_as, open_finished
 from prime_pipeline.text.normal_form import lexical_form
 from prime_pipeline.text.words import cjk_share, lexical_words
 
-LEXICAL_VERSION = 2
+LEXICAL_VERSION = 3
 REBUILD_SHARE = 0.2
 """A larger share of changed documents makes a fresh build; below, a copy of the build before is brought up to date."""
 MAX_QUERY_WORDS = 1_000
@@ -50,7 +51,7 @@ _SCHEMA = """
 CREATE TABLE origin (lexical_version INTEGER NOT NULL, unicode_version TEXT NOT NULL, source TEXT NOT NULL);
 CREATE TABLE documents (
     document_row INTEGER PRIMARY KEY, doc_id TEXT NOT NULL UNIQUE, version TEXT NOT NULL, title TEXT NOT NULL,
-    source_path TEXT NOT NULL
+    source_path TEXT NOT NULL, properties TEXT NOT NULL
 );
 CREATE TABLE sections (
     section_row INTEGER PRIMARY KEY, document_row INTEGER NOT NULL, ordinal INTEGER NOT NULL, heading_path TEXT NOT NULL,
@@ -62,6 +63,7 @@ CREATE VIRTUAL TABLE sections_fts USING fts5 (text, content = '', tokenize = 'po
 """
 
 
+_STORED_DOCUMENTS = "SELECT doc_id, title, source_path, properties FROM documents"
 _STORED_SECTIONS = (
     "SELECT doc_id, ordinal, title, heading_path, text, body_start, source_path, start_line, end_line, rewritten"
     " FROM documents JOIN sections USING (document_row)"
@@ -246,8 +248,14 @@ def _write_document(
 ) -> None:
     sections = document.content_sections
     document_row = connection.execute(
-        "INSERT INTO documents (doc_id, version, title, source_path) VALUES (?, ?, ?, ?)",
-        (document.doc_id, version, document.title, document.source_path),
+        "INSERT INTO documents (doc_id, version, title, source_path, properties) VALUES (?, ?, ?, ?, ?)",
+        (
+            document.doc_id,
+            version,
+            document.title,
+            document.source_path,
+            json.dumps(dict(document.properties), sort_keys=True),
+        ),
     ).lastrowid
     bodies = [_indexed_body(s.text[s.body_start :], s.rewritten, source) for s in sections]
     headings = [section.heading_path for section in sections]
@@ -325,6 +333,23 @@ class SectionTable:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredDocument:
+    """What the index keeps of one document beside its sections.
+
+    Attributes:
+        doc_id: The document.
+        title: For display.
+        source_path: File below the corpus root.
+        properties: What the source says about the document, see :class:`~prime_pipeline.records.Document`.
+    """
+
+    doc_id: str
+    title: str
+    source_path: str
+    properties: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class StoredSection:
     """What the index keeps of one section, to show it and to score it.
 
@@ -351,6 +376,18 @@ class StoredSection:
     start_line: int | None
     end_line: int | None
     rewritten: str | None = None
+
+    @property
+    def restructured(self) -> str | None:
+        """The heading line and the rewritten body; None where the raw body stands."""
+        if self.rewritten is None:
+            return None
+        return "\n\n".join(filter(None, [self.text[: self.body_start].strip(), self.rewritten]))
+
+
+def _stored_document(row: tuple[Any, ...]) -> StoredDocument:
+    doc_id, title, source_path, properties = row
+    return StoredDocument(doc_id, title, source_path, json.loads(properties))
 
 
 def _stored_section(row: tuple[Any, ...]) -> StoredSection:
@@ -447,6 +484,18 @@ class LexicalIndex:
         """The section at a position of :attr:`sections`."""
         (row,) = self._rows(f"{_STORED_SECTIONS} WHERE section_row = ?", int(self.sections.rows[position]))
         return _stored_section(row)
+
+    def document(self, doc_id: str) -> StoredDocument | None:
+        """A document by its id, whatever text is given for one; None if it is not indexed."""
+        at = bisect_left(self.doc_ids, doc_id)  # not by SQL, which refuses half of a surrogate pair
+        if self.doc_ids[at : at + 1] != [doc_id]:
+            return None
+        (row,) = self._rows(f"{_STORED_DOCUMENTS} WHERE doc_id = ?", doc_id)
+        return _stored_document(row)
+
+    def documents(self) -> list[StoredDocument]:
+        """All documents, in order of id."""
+        return [_stored_document(row) for row in self._rows(f"{_STORED_DOCUMENTS} ORDER BY doc_id")]
 
     def stored_versions(self) -> dict[str, str]:
         """Content version by document id."""

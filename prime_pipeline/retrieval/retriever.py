@@ -7,18 +7,20 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Self
 
 from prime_pipeline.errors import IndexModelMismatch
 from prime_pipeline.indexes.builds import LEXICAL_FILE, METADATA_FILE, Manifest, verify_build
-from prime_pipeline.indexes.lexical import LexicalIndex, StoredSection
+from prime_pipeline.indexes.lexical import LexicalIndex
 from prime_pipeline.indexes.vectors import VectorIndex, VectorSearch
 from prime_pipeline.models.cross_encoder import CrossEncoderScorer
 from prime_pipeline.models.embedder import Embedder
 from prime_pipeline.progress import Progress, silent
 from prime_pipeline.records import CutShort, Run, SectionHit, section_id
 from prime_pipeline.retrieval.explanation import Explanation, explain_hits
+from prime_pipeline.retrieval.filters import DocumentFilter
 from prime_pipeline.retrieval.options import RetrievalOptions
 from prime_pipeline.retrieval.scorers import CrossEncoderSectionScorer, LateInteractionScorer
 from prime_pipeline.retrieval.stage1 import Candidates, find_candidates
@@ -41,6 +43,8 @@ RETRIEVAL_VERSION = 1
 """Raise it when the same build, options and query would give another ranking."""
 
 
+_FILTERS_KEPT = 16
+"""With the ids of the documents that each of them leaves out."""
 _N_RANKED_SECTIONS = 48
 """Sections of a ranking where the budget is not what limits them."""
 
@@ -136,6 +140,7 @@ class Retriever:
         self._metadata = MetadataFile(folder / METADATA_FILE)
         self._lexical = LexicalIndex(folder / LEXICAL_FILE)
         self._vectors = VectorIndex(folder)
+        self._excluded_by = lru_cache(_FILTERS_KEPT)(self._find_excluded)
         late_interaction = LateInteractionScorer(
             embedder, token_vectors, self.idf, options.windows_per_section
         )
@@ -151,7 +156,11 @@ class Retriever:
         return retriever_fingerprint(self.manifest.build_id, self.options, cross_encoder)
 
     def search(
-        self, query: str, top_k: int | None = None, options: RetrievalOptions | None = None
+        self,
+        query: str,
+        top_k: int | None = None,
+        options: RetrievalOptions | None = None,
+        documents: DocumentFilter | None = None,
     ) -> list[SectionHit]:
         """The best sections for a query, best first.
 
@@ -159,17 +168,23 @@ class Retriever:
             query: Any text; nothing in it is read as syntax.
             top_k: Sections to return; by default that of the options.
             options: Other options for this query.
+            documents: Which documents may answer; the others are treated as if they were not there, but for the
+                frequencies of words.
 
         Returns:
             At most ``top_k`` hits; fewer where the candidates have fewer sections, none for a query without a word. Where
             ``time_limit_ms`` ended the scoring of sections, each hit says so; the first ``top_k`` of the cheap order are
             scored in any case.
         """
-        found = self._search(query, top_k, options)
+        found = self._search(query, top_k, options, documents)
         return found.hits if found else []
 
     def explain(
-        self, query: str, top_k: int | None = None, options: RetrievalOptions | None = None
+        self,
+        query: str,
+        top_k: int | None = None,
+        options: RetrievalOptions | None = None,
+        documents: DocumentFilter | None = None,
     ) -> Explanation:
         """The hits of :meth:`search`, with what led to each: places in the arms, signals, words that matched.
 
@@ -177,8 +192,9 @@ class Retriever:
             query: Any text; nothing in it is read as syntax.
             top_k: Sections to return; by default that of the options.
             options: Other options for this query.
+            documents: Which documents may answer, see :meth:`search`.
         """
-        found = self._search(query, top_k, options)
+        found = self._search(query, top_k, options, documents)
         if found is None:
             return Explanation(query, len(self._lexical.doc_ids))
         return explain_hits(query, self._lexical, found.candidates, found.sections, found.hits)
@@ -292,7 +308,13 @@ class Retriever:
             section_id(doc_ids[sections.documents[at]], int(sections.ordinals[at])) for at, _ in ordered
         )
 
-    def _search(self, query: str, top_k: int | None, options: RetrievalOptions | None) -> _Found | None:
+    def _search(
+        self,
+        query: str,
+        top_k: int | None,
+        options: RetrievalOptions | None,
+        documents: DocumentFilter | None,
+    ) -> _Found | None:
         """What a search finds; None for nothing to search for."""
         self._require_open()
         options = options or self.options
@@ -300,7 +322,8 @@ class Retriever:
         if top_k < 1 or not lexical_words(query):
             return None
         query = _encodable(query)
-        candidates = find_candidates(query, self._lexical, self._vectors, self._embedder, options)
+        excluded = self._excluded_by(documents) if documents else frozenset()
+        candidates = find_candidates(query, self._lexical, self._vectors, self._embedder, options, excluded)
         is_over = self._time_limit(options)
         sections = self._sections(query, candidates, options, top_k, is_over)
         is_short = is_over is not None and is_over()
@@ -311,6 +334,9 @@ class Retriever:
             for rank, scored in enumerate(sections[:top_k], start=1)
         ]
         return _Found(candidates, sections[:top_k], hits)
+
+    def _find_excluded(self, documents: DocumentFilter) -> frozenset[str]:
+        return documents.excluded(self._lexical.documents())
 
     def _time_limit(self, options: RetrievalOptions) -> IsOver | None:
         """Tells when the scoring of sections, which starts now, has to end; None without a limit."""
@@ -384,11 +410,6 @@ def _hit(
         stage1_rank=stage1_rank,
         arm_ranks=candidates.arm_ranks(section.doc_id),
         signals=scored.signals,
-        restructured=None if section.rewritten is None else _restructured_text(section),
+        restructured=section.restructured,
         cut_short=cut_short,
     )
-
-
-def _restructured_text(section: StoredSection) -> str:
-    """The section with its heading line and the rewritten body."""
-    return "\n\n".join(filter(None, [section.text[: section.body_start].strip(), section.rewritten]))
