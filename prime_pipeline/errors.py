@@ -407,6 +407,45 @@ class ReportError(PrimeError):
 # --- servers ----------------------------------------------------------------------------------------------------
 
 
+class InvalidRequest(PrimeError):
+    """A server was asked something that it does not answer, whoever asks."""
+
+
+class UnknownDocument(PrimeError):
+    """The published index holds no document, or no section, of that name."""
+
+    def __init__(self, name: str) -> None:
+        shown = name if len(name) <= 200 else f"{name[:200]}…"
+        super().__init__(
+            f"the index holds no {shown!r}: take ids from search results; after a refresh a document may be gone or have "
+            "other sections"
+        )
+
+
+class ServerBusy(PrimeError):
+    """More requests wait than a server lets wait."""
+
+    def __init__(self, n_waiting: int) -> None:
+        super().__init__(f"{n_waiting} requests are waiting already: ask again in a second")
+
+
+class TokenNeeded(PrimeError):
+    """A server was to listen beyond this machine without a token."""
+
+    def __init__(self, host: str) -> None:
+        super().__init__(
+            f"{host} can be reached from other machines: set a token, PRIME_SERVE__TOKEN or token under [serve], or "
+            "listen on 127.0.0.1"
+        )
+
+
+class ExtraMissing(PrimeError):
+    """A command needs an optional part of this package."""
+
+    def __init__(self, extra: str, package: str) -> None:
+        super().__init__(f"{package} is not installed: pip install 'prime-pipeline[{extra}]'")
+
+
 class PortTaken(PrimeError):
     """A server cannot listen where it should."""
 

@@ -16,8 +16,14 @@ from prime_pipeline.corpus.scan import ScanReport
 from prime_pipeline.datasets.known_items import known_item_queries
 from prime_pipeline.datasets.locations import KNOWN_ITEMS
 from prime_pipeline.datasets.queries import QuerySet, load_query_set
-from prime_pipeline.errors import DocumentNotRestructured, IndexCorrupt, MethodChanged, StoreUnavailable
-from prime_pipeline.indexes.builds import VARIANTS, BuildPlan, Builds, read_manifest
+from prime_pipeline.errors import (
+    DocumentNotRestructured,
+    IndexCorrupt,
+    IndexNotFound,
+    MethodChanged,
+    StoreUnavailable,
+)
+from prime_pipeline.indexes.builds import VARIANTS, BuildPlan, Builds, ServedBuild, read_manifest
 from prime_pipeline.indexes.vectors import ExactVectors
 from prime_pipeline.llm.budget import Budget
 from prime_pipeline.llm.cached import CachedChat
@@ -161,6 +167,11 @@ class Workspace:
         if backend == "torch":
             return SentenceTransformerEmbedder(model)
         return open_onnx_embedder(self.home.exports, model, backend, self.progress)
+
+    @cached_property
+    def cross_encoder(self) -> CrossEncoderScorer:
+        """The configured cross-encoder; its weights are loaded at the first scoring."""
+        return CrossEncoderScorer(self.settings.cross_encoder)
 
     @cached_property
     def token_counts(self) -> BlobCache:
@@ -447,6 +458,19 @@ class Workspace:
             progress=self.progress,
         )
 
+    @property
+    def served(self) -> ServedBuild:
+        """The build that answers queries now; reads a few small files.
+
+        Raises:
+            IndexNotFound: Nothing is published.
+        """
+        variant = self.served_variant
+        builds = self.builds(variant)
+        if not (history := builds.history()):
+            raise IndexNotFound(self.home.indexes(variant))
+        return ServedBuild(variant, history[-1]["build"], history[-1]["published_at"])
+
     def retriever(self, variant: str | None = None) -> Retriever:
         """A retriever over the build that is served now: of a variant, by default :attr:`served_variant`.
 
@@ -454,17 +478,18 @@ class Workspace:
             IndexNotFound, IndexCorrupt, IndexModelMismatch, SchemaMismatch: There is none that can be used.
         """
         builds = self.builds(variant or self.served_variant)
-        folder = builds.path(builds.served_id)  # raises before a model is loaded or a cache is made for it
-        if not folder.is_dir():
-            raise IndexCorrupt(folder, "the folder is missing")
-        return self.retriever_of(folder)
+        return self.retriever_of(builds.path(builds.served_id))
 
     def retriever_of(self, folder: Path) -> Retriever:
-        """A retriever over a build, served or not; raises as :meth:`retriever`."""
+        """A retriever over a build, served or not; all retrievers of a workspace share its models and caches.
+
+        Raises:
+            IndexNotFound, IndexCorrupt, IndexModelMismatch, SchemaMismatch: It cannot be used.
+        """
+        if not folder.is_dir():  # before a model is loaded or a cache is made for it
+            raise IndexCorrupt(folder, "the folder is missing")
         options = self.settings.retrieval_options
-        cross_encoder = (
-            CrossEncoderScorer(self.settings.cross_encoder) if options.scorer == "cross_encoder" else None
-        )
+        cross_encoder = self.cross_encoder if options.scorer == "cross_encoder" else None
         return Retriever(folder, self.embedder, self.token_vectors, options, cross_encoder)
 
     def warm(self) -> Warmed:

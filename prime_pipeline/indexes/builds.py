@@ -142,6 +142,21 @@ class Manifest:
 
 
 @dataclass(frozen=True, slots=True)
+class ServedBuild:
+    """The build that answers queries now.
+
+    Attributes:
+        variant: ``offline`` or ``full``.
+        build_id: The build.
+        published_at: When it was, in UTC, as ISO 8601 to the second.
+    """
+
+    variant: str
+    build_id: str
+    published_at: str
+
+
+@dataclass(frozen=True, slots=True)
 class Publication:
     """What publishing a build came to.
 
