@@ -26,10 +26,10 @@ def environment(package: str) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters["csp_hash"] = _csp_hash
+    found.filters["csp_hash"] = csp_hash
     return found
 
 
-def _csp_hash(text: str) -> str:
+def csp_hash(text: str) -> str:
     """A source expression of a content security policy that allows just this inline text."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

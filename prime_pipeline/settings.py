@@ -291,6 +291,29 @@ class AnswerSettings(_Group):
     )
 
 
+class ServeSettings(_Group):
+    """The query service."""
+
+    token: SecretStr = Field(
+        default=SecretStr(""),
+        description="What callers of prime serve must send; better as PRIME_SERVE__TOKEN than in a file; empty for none. At "
+        "least 16 characters.",
+    )
+
+    @field_validator("token")
+    @classmethod
+    def _is_strong(cls, token: SecretStr) -> SecretStr:
+        text = token.get_secret_value().strip()
+        if not (text.isascii() and text.isprintable()) or " " in text:
+            raise ValueError("it holds blanks, control characters or others beyond ASCII: make another")
+        if 0 < len(text) < 16:
+            raise ValueError(
+                'it has less than 16 characters: take what python -c "import secrets; '
+                'print(secrets.token_urlsafe(32))" prints'
+            )
+        return SecretStr(text)
+
+
 class Settings(BaseSettings):
     """Everything that can be set."""
 
@@ -372,6 +395,7 @@ class Settings(BaseSettings):
     llm: LlmSettings = LlmSettings()
     restructuring: RestructuringSettings = RestructuringSettings()
     answers: AnswerSettings = AnswerSettings()
+    serve: ServeSettings = ServeSettings()
 
     @model_validator(mode="after")
     def _has_an_endpoint(self) -> Self:
@@ -752,6 +776,6 @@ def _explain(error: ValidationError, paths: Iterable[Path]) -> str:
 
 
 def _fault(location: tuple[int | str, ...], message: str, found: object) -> str:
-    # Of the llm group nothing is repeated: a mistyped name in it may well hold the key.
-    shown = "" if not location or location[0] == "llm" else f" (found {found!r})"
+    # Of the groups with secrets nothing is repeated: a mistyped name in one may well hold the key.
+    shown = "" if not location or location[0] in ("llm", "serve") else f" (found {found!r})"
     return f"{'.'.join(map(str, location)) or 'settings'}: {message.removeprefix('Value error, ')}{shown}"

@@ -20,6 +20,7 @@ from prime_pipeline.cli import operating  # noqa: F401
 from prime_pipeline.cli import forgetting  # noqa: F401
 from prime_pipeline.cli import health  # noqa: F401
 from prime_pipeline.cli import explaining  # noqa: F401
+from prime_pipeline.cli import serving  # noqa: F401
 from prime_pipeline.cli import restructuring  # noqa: F401
 from prime_pipeline.cli import measuring  # noqa: F401
 from prime_pipeline.cli import reproducing  # noqa: F401
