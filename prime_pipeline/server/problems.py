@@ -51,6 +51,5 @@ def problem_of(error: Exception) -> Problem:
 
 def _faults(error: ValidationError) -> str:
     faults = error.errors(include_url=False, include_context=False, include_input=False)
-    faults_told = "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in faults)
-    # Cut, since names of unknown parameters are in it.
-    return f"{faults_told[:_MAX_DETAIL_CHARACTERS]} (what can be asked: /openapi.json, or the tool's schema)"
+    told = "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in faults)
+    return told[:_MAX_DETAIL_CHARACTERS]  # names of unknown parameters are in it
