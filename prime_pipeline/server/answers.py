@@ -6,6 +6,7 @@ whoever shows them escapes them.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
@@ -237,6 +238,9 @@ class QueryService:
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._live = LiveRetriever(workspace)
+        self._judging = (
+            threading.Lock()
+        )  # the workspace opens what verdicts are looked up in when first asked
 
     def search(self, question: Question) -> SearchAnswer:
         """The best sections; of all documents that pass the filters, before any ranking is cut."""
@@ -252,7 +256,8 @@ class QueryService:
             found = retriever.explain(
                 question.query, question.top_k, _options(retriever, question), question.documents
             )
-            judged = verdicts(self._workspace, retriever, [explained.hit for explained in found.hits])
+            with self._judging:
+                judged = verdicts(self._workspace, retriever, [explained.hit for explained in found.hits])
             hits = tuple(
                 ExplainedHit(e.hit, e.arms, e.fused_score, e.added, e.words, verdict)
                 for e, verdict in zip(found.hits, judged, strict=True)

@@ -51,11 +51,9 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See ASGI."""
-        if scope["type"] == "lifespan":
+        if scope["type"] != "http":  # the application starts or ends; none of ours knows web sockets
             await self._app(scope, receive, send)
             return
-        if scope["type"] != "http":
-            raise RuntimeError(f"{scope['type']} connections are not served")
         refusal = self._refusal(Headers(scope=scope))
         answer: ASGIApp = problem_reply(refusal) if refusal else self._app
         await answer(scope, receive, _with_headers(send, refusal))

@@ -89,7 +89,6 @@ class LiveRetriever:
     def _take(self) -> _Opened:
         try:
             self._follow()
-            self._problem = None
         except PrimeError as error:
             self._problem = error
             if (opened := self._use_current()) is None:
@@ -101,16 +100,16 @@ class LiveRetriever:
     def _follow(self) -> None:
         """See that what is published now is open, unless another thread is about to and something is open already."""
         if self._is_current(self._workspace.served):
+            self._problem = None
             return
         if not self._opening.acquire(blocking=self._current is None):
             return
         try:
             for attempt in range(1, _ATTEMPTS + 1):
-                build = (
-                    self._workspace.served
-                )  # read again: it may have waited, and older ones are not gone back to
+                # Read again: this thread may have waited, and nobody is sent back to an older build.
+                build = self._workspace.served
                 if self._is_current(build):
-                    return
+                    return  # another thread was quicker
                 try:
                     self._open(build)
                 except PrimeError as error:
@@ -131,7 +130,7 @@ class LiveRetriever:
         except OSError as error:  # collected while it was being opened, say
             folder = self._workspace.home.indexes(build.variant)
             raise StoreUnavailable(folder, error.strerror or str(error)) from error
-        self._failure = None
+        self._failure = self._problem = None
         self._replace(_Opened(build, retriever))
 
     def _note(self, build: ServedBuild, error: PrimeError) -> None:

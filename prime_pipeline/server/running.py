@@ -56,6 +56,7 @@ def run(app: ASGIApp, bound: socket.socket) -> None:
         log_level="warning",
         access_log=False,
         server_header=False,
+        ws="none",
         timeout_graceful_shutdown=_GRACE_S,
     )
     with suppress(KeyboardInterrupt):
