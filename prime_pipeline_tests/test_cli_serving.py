@@ -178,10 +178,12 @@ def test_a_weak_token_is_refused_and_not_repeated(monkeypatch: pytest.MonkeyPatc
 
 def test_prime_mcp_serves_agents_on_its_pipes_and_follows_what_is_published(shelf: Shelf) -> None:
     shelf.publish()
+    # By words alone, so that the process need not load the model.
+    by_words = {"PRIME_RETRIEVAL__ARMS": '["section_bm25"]', "PRIME_RETRIEVAL__SCORER": "none"}
     server = StdioServerParameters(
         command=sys.executable,
         args=["-m", "prime_pipeline", "mcp"],
-        env=surroundings(shelf, HF_HUB_OFFLINE="1"),
+        env=surroundings(shelf, HF_HUB_OFFLINE="1", **by_words),
     )
 
     async def talking() -> None:

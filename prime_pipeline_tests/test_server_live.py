@@ -161,7 +161,7 @@ def test_models_stay_while_builds_come_and_go(tmp_path: Path) -> None:
             assert first._embedder is second._embedder
 
 
-N_BUILDS = 10
+N_BUILDS = 8
 N_READERS = 6
 
 
