@@ -64,7 +64,7 @@ def served(shelf: Shelf, *arguments: str, **variables: str) -> Iterator[httpx.Cl
     assert process.stdout is not None
     assert process.stderr is not None
     try:
-        lines = []
+        lines: list[str] = []
         while not lines or lines[-1] not in ("}\n", ""):
             lines.append(process.stdout.readline())
         told = "".join(lines)
@@ -85,7 +85,6 @@ def served(shelf: Shelf, *arguments: str, **variables: str) -> Iterator[httpx.Cl
 def get_raw(url: httpx.URL, target: str) -> tuple[int, dict[str, Any]]:
     """What a server answers to an address that no HTTP library would send."""
     connection = http.client.HTTPConnection(url.host, url.port, timeout=60)
-    connection._http_vsn_str = "HTTP/1.1"
     connection.putrequest("GET", target, skip_accept_encoding=True)
     connection.endheaders()
     response = connection.getresponse()

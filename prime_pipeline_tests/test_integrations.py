@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ Found = tuple[str, str, dict[str, Any], float]
 """Id, text, metadata, score."""
 
 
-def by_langchain(home: Path, query: str, **options: Any) -> Iterator[list[Found]]:
+def by_langchain(home: Path, query: str, **options: Any) -> Generator[list[Found]]:
     from prime_pipeline.integrations.langchain import PrimeRetriever
 
     with closing(PrimeRetriever(home=home, **options)) as retriever:
@@ -34,7 +34,7 @@ def by_langchain(home: Path, query: str, **options: Any) -> Iterator[list[Found]
             yield [(str(d.id), d.page_content, d.metadata, d.metadata["score"]) for d in documents]
 
 
-def by_llama_index(home: Path, query: str, **options: Any) -> Iterator[list[Found]]:
+def by_llama_index(home: Path, query: str, **options: Any) -> Generator[list[Found]]:
     from prime_pipeline.integrations.llama_index import PrimeRetriever
 
     with closing(PrimeRetriever(home, **options)) as retriever:
@@ -45,7 +45,7 @@ def by_llama_index(home: Path, query: str, **options: Any) -> Iterator[list[Foun
             yield [(n.node_id, n.text, n.metadata, n.get_score()) for n in nodes]
 
 
-Framework = Callable[..., Iterator[list[Found]]]
+Framework = Callable[..., Generator[list[Found]]]
 each_framework = pytest.mark.parametrize("framework", [by_langchain, by_llama_index])
 
 

@@ -6,6 +6,7 @@ import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -148,7 +149,7 @@ def test_a_pointer_that_cannot_be_read_takes_nothing_down(shelf: Shelf) -> None:
 
 
 def test_models_stay_while_builds_come_and_go(tmp_path: Path) -> None:
-    options = {
+    options: dict[str, Any] = {
         "cross_encoder": str(tiny_cross_encoder(tmp_path / "model")),
         "retrieval": {"scorer": "cross_encoder"},
     }

@@ -98,7 +98,8 @@ def test_a_section_leads_to_its_neighbours(shelf: Shelf) -> None:
 def test_a_long_section_is_read_in_parts(shelf: Shelf) -> None:
     (found,) = answer(shelf, "search_sections", query="upon", top_k=1)["sections"]
     assert (len(found["text"]), found["is_cut"]) == (SHOWN_CHARACTERS, True)
-    parts, start = [], 0
+    parts: list[str] = []
+    start: int | None = 0
     while start is not None:
         part = answer(shelf, "read_section", section_id=found["section_id"], start=start)
         assert len(part["text"]) <= READ_CHARACTERS

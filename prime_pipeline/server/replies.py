@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -11,13 +12,11 @@ from starlette.responses import Response
 from prime_pipeline.server.problems import MEDIA_TYPE, Problem
 
 
-@cache
-def adapter(kind: type) -> TypeAdapter[Any]:
-    """What writes answers of a type as JSON, and describes them."""
-    return TypeAdapter(kind)
+adapter: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
+"""What writes answers of a type as JSON, and describes them."""
 
 
-def json_reply(answer: object, status: int = 200, media_type: str = "application/json") -> Response:
+def json_reply(answer: Any, status: int = 200, media_type: str = "application/json") -> Response:
     """A record as JSON, field by field."""
     return Response(adapter(type(answer)).dump_json(answer), status, media_type=media_type)
 
