@@ -11,7 +11,6 @@ from starlette.responses import Response
 
 from prime_pipeline.server.problems import MEDIA_TYPE, Problem
 
-
 adapter: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
 """What writes answers of a type as JSON, and describes them."""
 
