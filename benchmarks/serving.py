@@ -1,6 +1,6 @@
 """Many clients at a real ``prime serve`` while builds are published under them; prints one Markdown table.
 
-    python benchmarks/serving.py [--clients 50] [--seconds 30] [--documents 60]
+    python benchmarks/serving.py [--clients 50] [--seconds 30] [--documents 60] [--by steps]
 
 Generation after generation one document in twenty is rewritten, and its text names the generation. So the sections of an answer
 tell which generations it can be of; an answer is torn if there is none, or none that all answers of its build agree on. Builds
@@ -170,7 +170,7 @@ def steps_alone(home: Path, docs: Path, first: int, n: int) -> Iterator[None]:
         process.join()
 
 
-PUBLISHERS = {"nobody": nobody, "prime refresh": prime_refresh, "the steps of a refresh": steps_alone}
+PUBLISHERS = {"nobody": nobody, "prime-refresh": prime_refresh, "steps": steps_alone}
 
 
 @contextmanager
@@ -219,6 +219,7 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--documents", type=int, default=60)
+    parser.add_argument("--by", action="append", choices=PUBLISHERS, help="publishers; all by default")
     given = parser.parse_args()
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -232,8 +233,8 @@ def main() -> None:
         next_generation = REWRITTEN_EVERY
         with served(home) as url:
             asyncio.run(ask_all(url, given.clients, 5.0))  # memories fill
-            for name, publisher in PUBLISHERS.items():
-                with publisher(home, docs, next_generation, given.documents):
+            for name in given.by or PUBLISHERS:
+                with PUBLISHERS[name](home, docs, next_generation, given.documents):
                     outcome = asyncio.run(ask_all(url, given.clients, given.seconds))
                 next_generation = generation_of(docs) + 1
                 took = sorted(outcome.latencies_s)
