@@ -126,7 +126,9 @@ class LiveRetriever:
         if known and known.build == build and self._clock() < known.at_s + TRIED_AGAIN_AFTER_S:
             raise known.error.with_traceback(None)
         try:
-            retriever = self._workspace.retriever_of(self._workspace.builds(build.variant).path(build.build_id))
+            retriever = self._workspace.retriever_of(
+                self._workspace.builds(build.variant).path(build.build_id)
+            )
         except OSError as error:  # collected while it was being opened, say
             folder = self._workspace.home.indexes(build.variant)
             raise StoreUnavailable(folder, error.strerror or str(error)) from error
