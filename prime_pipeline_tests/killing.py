@@ -18,6 +18,9 @@ from typing import Any
 PACKAGE = str(Path(__file__).parent.parent / "prime_pipeline")
 _SQLITE_INSTRUCTIONS = 20
 """Of SQLite's machine, which make one step."""
+_OF_FILES = frozenset(
+    {"open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate", "sqlite3.connect"}
+)
 _CONTEXT = get_context(
     "forkserver"
 )  # a fork of a process without threads; a new one would load everything again
@@ -31,10 +34,12 @@ class Steps:
 
     Args:
         until: Steps after which the process dies; 0 for never.
+        with_lines: Count lines; else what is done to files, which slows nothing down.
     """
 
-    def __init__(self, until: int) -> None:
+    def __init__(self, until: int, *, with_lines: bool = True) -> None:
         self.n = 0
+        self._with_lines = with_lines
         self._until = until
 
     def count(self) -> int:
@@ -54,7 +59,10 @@ class Steps:
             return connection
 
         sqlite3.connect = sqlite3.dbapi2.connect = watched  # type: ignore[assignment]
-        sys.settrace(self._called)
+        if self._with_lines:
+            sys.settrace(self._called)
+        else:
+            sys.addaudithook(lambda event, _: self.count() if event in _OF_FILES else 0)
 
     def _called(self, frame: Any, event: str, argument: object) -> Any:
         return self._line if frame.f_code.co_filename.startswith(PACKAGE) else None
@@ -65,19 +73,21 @@ class Steps:
         return self._line
 
 
-def steps_of(work: Callable[..., None], *arguments: object) -> int:
+def steps_of(work: Callable[..., None], *arguments: object, with_lines: bool = True) -> int:
     """How many steps some work takes that nobody kills."""
     receiver, sender = _CONTEXT.Pipe(duplex=False)
-    process = _CONTEXT.Process(target=_counted, args=(sender, work, arguments))
+    process = _CONTEXT.Process(target=_counted, args=(sender, work, arguments, with_lines))
     process.start()
     n: int = receiver.recv()
     process.join()
     return n
 
 
-def killed_after(n_steps: int, work: Callable[..., None], *arguments: object) -> bool:
+def killed_after(
+    n_steps: int, work: Callable[..., None], *arguments: object, with_lines: bool = True
+) -> bool:
     """Do some work in a process that is killed after so many steps; whether it was, or had ended before."""
-    process = _CONTEXT.Process(target=_killed, args=(n_steps, work, arguments))
+    process = _CONTEXT.Process(target=_killed, args=(n_steps, work, arguments, with_lines))
     process.start()
     process.join()
     if process.exitcode not in (0, -signal.SIGKILL):
@@ -95,14 +105,14 @@ def at_once(n_processes: int, work: Callable[..., None], *arguments: object) -> 
     return [process.exitcode for process in processes]
 
 
-def _counted(sender: Any, work: Callable[..., None], arguments: tuple[object, ...]) -> None:
-    steps = Steps(0)
+def _counted(sender: Any, work: Callable[..., None], arguments: tuple[object, ...], with_lines: bool) -> None:
+    steps = Steps(0, with_lines=with_lines)
     steps.watch()
     work(*arguments)
     sys.settrace(None)
     sender.send(steps.n)
 
 
-def _killed(n_steps: int, work: Callable[..., None], arguments: tuple[object, ...]) -> None:
-    Steps(n_steps).watch()
+def _killed(n_steps: int, work: Callable[..., None], arguments: tuple[object, ...], with_lines: bool) -> None:
+    Steps(n_steps, with_lines=with_lines).watch()
     work(*arguments)
