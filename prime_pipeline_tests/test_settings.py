@@ -268,7 +268,7 @@ def test_every_retrieval_and_metadata_setting_reaches_its_stage() -> None:
 
 
 def test_settings_have_a_description_each() -> None:
-    groups = ("metadata", "index", "retrieval", "llm", "restructuring", "answers")
+    groups = ("metadata", "index", "retrieval", "llm", "restructuring", "answers", "serve")
     fields = {name: field for name, field in Settings.model_fields.items() if name not in groups}
     for group in groups:
         fields |= getattr(load_settings(), group).__class__.model_fields
