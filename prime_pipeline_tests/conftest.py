@@ -11,6 +11,10 @@ from pytest_httpserver import HTTPServer
 
 from prime_pipeline_tests.chat_endpoint import Endpoint
 
+# Before a model is loaded, here or in a process that a test starts: tests run side by side, and threads of several models on
+# the same cores wait for one another.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 
 def missing(reason: str) -> None:
     """Skip on a user's machine; fail under CI, where everything that a test needs is installed."""
