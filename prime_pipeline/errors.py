@@ -183,6 +183,17 @@ class DagsterStorageUnusable(StorageError):
         )
 
 
+class DagsterDatabaseUnusable(StorageError):
+    """The databases that a home's ``dagster.yaml`` names cannot be read or written."""
+
+    def __init__(self, settings: Path, cause: Exception) -> None:
+        reason = str(getattr(cause, "orig", None) or cause).splitlines()[0]
+        super().__init__(
+            f"the database that {settings} names cannot be used ({reason}): see that it runs, lets this machine in and has "
+            "space; what is published is served on"
+        )
+
+
 # --- models -----------------------------------------------------------------------------------------------------
 
 

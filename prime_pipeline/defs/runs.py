@@ -6,13 +6,11 @@ from typing import Any
 
 import dagster as dg
 from dagster._core.errors import DagsterExecutionInterruptedError  # public nowhere
-from sqlalchemy.exc import SQLAlchemyError
 
 from prime_pipeline.corpus.scan import ScanReport
-from prime_pipeline.defs.instance import open_instance
+from prime_pipeline.defs.instance import open_instance, storage_errors
 from prime_pipeline.defs.liveness import pool_holder, process_tags, refresh_is_live
 from prime_pipeline.defs.restructuring_assets import POOL
-from prime_pipeline.errors import DagsterStorageUnusable
 from prime_pipeline.indexes.builds import VARIANTS
 from prime_pipeline.refresh.evaluation import EvaluationReport
 from prime_pipeline.workspace import Workspace
@@ -117,7 +115,7 @@ def _executed(
     definitions: dg.Definitions, workspace: Workspace, job: str, config: Mapping[str, Any]
 ) -> dg.ExecuteInProcessResult:
     try:
-        with open_instance(workspace.home) as instance:
+        with open_instance(workspace.home) as instance, storage_errors(workspace.home):
             refresh_is_live(instance)  # ends what a killed process left open
             if workspace.settings.mode != "offline" and (holder := pool_holder(instance, POOL)):
                 workspace.progress(f"waiting for run {holder[:8]}", 0, None)
@@ -127,8 +125,6 @@ def _executed(
                 resources={"workspace": workspace},
                 tags=process_tags(),
             )
-    except SQLAlchemyError as error:
-        raise DagsterStorageUnusable(workspace.home.dagster, error) from error
     except DagsterExecutionInterruptedError:
         raise KeyboardInterrupt from None
 

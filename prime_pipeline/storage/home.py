@@ -49,6 +49,11 @@ class Home:
         return self.root / "dagster"
 
     @property
+    def dagster_settings(self) -> Path:
+        """A ``dagster.yaml`` of the user's own, whose values stand over ours; there need be none."""
+        return self.root / "dagster.yaml"
+
+    @property
     def documents(self) -> Path:
         """One JSON file per parsed document, and the catalogue of them."""
         return self.root / "documents"
