@@ -17,6 +17,7 @@ from prime_pipeline.defs.corpus_assets import corpus_scan, raw_corpus, raw_docum
 from prime_pipeline.defs.evaluation_asset import retrieval_runs
 from prime_pipeline.defs.experiment_assets import experiment, experiment_cells, experiment_report
 from prime_pipeline.defs.index_assets import index_assets
+from prime_pipeline.defs.release_asset import release
 from prime_pipeline.defs.report_assets import generated_answers_asset, report, study_assets
 from prime_pipeline.defs.resources import WorkspaceResource
 from prime_pipeline.defs.restructuring_assets import (
@@ -46,6 +47,7 @@ def definitions(partitioning: Partitioning = "document") -> dg.Definitions:
             generated_answers_asset,
             report,
             warehouse,
+            release,
             experiment_cells,
             experiment,
             experiment_report,

@@ -98,7 +98,7 @@ class HomeNotWritable(StorageError):
 class SchemaMismatch(StorageError):
     """A store was written by another version of this program."""
 
-    def __init__(self, path: Path, found: object, expected: object) -> None:
+    def __init__(self, path: object, found: object, expected: object) -> None:
         super().__init__(
             f"{path} has schema version {found}, this program reads {expected}: use the version that wrote it, or "
             "move the file away and refresh (caches fill up again)"
@@ -191,6 +191,66 @@ class DagsterDatabaseUnusable(StorageError):
         super().__init__(
             f"the database that {settings} names cannot be used ({reason}): see that it runs, lets this machine in and has "
             "space; what is published is served on"
+        )
+
+
+# --- releases in object storage -----------------------------------------------------------------------------------
+
+
+class ReleaseError(PrimeError):
+    """What is published to object storage cannot be used."""
+
+
+class PasswordInAddress(ReleaseError):
+    """An address would show its password to everybody."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the address holds a password, which messages and events would show: give that where the driver of fsspec looks for it, "
+            "see docs/deployment.md"
+        )
+
+
+class RemoteUnusable(ReleaseError):
+    """Object storage cannot be reached, read or written."""
+
+    def __init__(self, url: str, cause: Exception) -> None:
+        reason = str(cause).strip().splitlines() or [type(cause).__name__]
+        remedy = (
+            "install the driver that it names"
+            if isinstance(cause, ImportError)
+            else "check the address, the network and the credentials that its driver finds in the environment; what is published "
+            "here is served on"
+        )
+        super().__init__(f"{url} cannot be used ({reason[0]}): {remedy}")
+
+
+class ReleaseDamaged(ReleaseError):
+    """What lies in object storage is not what was released."""
+
+    def __init__(self, url: str, reason: str) -> None:
+        super().__init__(
+            f"{url} is damaged ({reason}), or was replaced meanwhile: try again; if that does not help, delete CURRENT there and "
+            "run `prime refresh` where it is published"
+        )
+
+
+class NothingReleased(ReleaseError):
+    """Nothing was published to this address yet."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(
+            f"nothing is published in {url}: check the address, or run `prime refresh` where publish_to names it"
+        )
+
+
+class HomeInUse(ReleaseError):
+    """A home that makes an index of its own cannot take another one."""
+
+    def __init__(self, home: Path) -> None:
+        super().__init__(
+            f"{home} makes an index of its own, which the next refresh would put in the place of the fetched one: take another "
+            "--home"
         )
 
 

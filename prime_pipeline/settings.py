@@ -29,7 +29,7 @@ from pydantic_settings.sources import InitSettingsSource
 from prime_pipeline.corpus.bright import BRIGHT, bright_location
 from prime_pipeline.corpus.source import INSTALLED
 from prime_pipeline.datasets.locations import KNOWN_ITEMS
-from prime_pipeline.errors import CorpusNotSet, SettingsError
+from prime_pipeline.errors import CorpusNotSet, PasswordInAddress, SettingsError
 from prime_pipeline.evaluation.answering import AnswerOptions
 from prime_pipeline.indexes.lexical import LexicalSource
 from prime_pipeline.indexes.vectors import VectorOptions
@@ -44,6 +44,7 @@ from prime_pipeline.retrieval.options import Arm, RetrievalOptions, Scorer, Sect
 from prime_pipeline.retrieval.systems import System
 from prime_pipeline.storage.atomic import write_text
 from prime_pipeline.storage.home import Home
+from prime_pipeline.storage.releases import holds_password
 
 Profile = Literal["embedded", "paper"]
 Mode = Literal["offline", "full", "auto"]
@@ -56,7 +57,7 @@ _CHUNK_EMBEDDERS: dict[Profile, str | None] = {"embedded": None, "paper": "BAAI/
 _SCORERS: dict[Profile, Scorer] = {"embedded": "late_interaction", "paper": "cross_encoder"}
 FILE_NAME = "prime.toml"
 _PATHS = ("corpus", "queries", "home", "cache_home", "extends")
-_NOT_INHERITED = ("home", "corpus", "queries", "cache_home", "evaluate", "mode", "extends")
+_NOT_INHERITED = ("home", "corpus", "queries", "cache_home", "evaluate", "mode", "publish_to", "extends")
 _MODELS = ("embedder", "cross_encoder", "nli_model", "chunk_embedder")
 _MOST = 1_000_000  # beyond any use, and far below what numpy, SQLite and hnswlib take
 _Count = Annotated[int, Field(ge=0, le=_MOST)]
@@ -333,7 +334,7 @@ class Settings(BaseSettings):
     extends: Path | None = Field(
         default=None,
         description="Another settings file, whose values stand below those of the file that names it. What it says its own "
-        "home is for is not inherited: home, cache_home, corpus, queries, evaluate and mode.",
+        "home is for is not inherited: home, cache_home, corpus, queries, evaluate, mode and publish_to.",
     )
     corpus: str | None = Field(
         default=None,
@@ -344,6 +345,12 @@ class Settings(BaseSettings):
         default=None,
         description="Queries and judgements that a refresh evaluates: BEIR folder, QASPER file, bright:<folder>#<task>, "
         "JSONL, CSV or TSV, installed:, or known-items: for queries made from the corpus itself.",
+    )
+    publish_to: str | None = Field(
+        default=None,
+        pattern=r"^([a-z][a-z0-9+.-]*://[^\s?#]+)?$",
+        description="Folder in object storage to which each refresh sends the served index, the warehouse and the report, for prime "
+        "pull: any address of fsspec, such as s3://bucket/prime or file:///mnt/share/prime. One home for an address. Default: none.",
     )
     mode: Mode = Field(
         default="offline",
@@ -408,6 +415,13 @@ class Settings(BaseSettings):
                 'restructuring.method = "extractive"'
             )
         return self
+
+    @field_validator("publish_to")
+    @classmethod
+    def _without_password(cls, url: str | None) -> str | None:
+        if url and holds_password(url):
+            raise ValueError(str(PasswordInAddress()))
+        return url or None
 
     @field_validator("corpus", "queries")
     @classmethod
@@ -776,6 +790,7 @@ def _explain(error: ValidationError, paths: Iterable[Path]) -> str:
 
 
 def _fault(location: tuple[int | str, ...], message: str, found: object) -> str:
-    # Of the groups with secrets nothing is repeated: a mistyped name in one may well hold the key.
-    shown = "" if not location or location[0] in ("llm", "serve") else f" (found {found!r})"
+    # Of these nothing is repeated: a mistyped name of a group with secrets may well hold the key, an address a password.
+    is_secret = not location or location[0] in {"llm", "serve", "publish_to"}
+    shown = "" if is_secret else f" (found {found!r})"
     return f"{'.'.join(map(str, location)) or 'settings'}: {message.removeprefix('Value error, ')}{shown}"

@@ -62,6 +62,7 @@ def test_the_graph_is_the_documented_one() -> None:
         "generated_answers": PUBLISHED | {"retrieval_runs"},
         "report": PUBLISHED | set(STUDIES) | {"generated_answers"},
         "warehouse": PUBLISHED | set(STUDIES) | {"retrieval_runs", "restructuring"},
+        "release": PUBLISHED | {"warehouse", "report"},
         **dict.fromkeys(("experiment_cells", "experiment"), PUBLISHED),
         "experiment_report": {"experiment_cells", "experiment"} | set(STUDIES),
     }

@@ -36,6 +36,7 @@ ONLY_IN: dict[str, set[str]] = {
     "tenacity": {"llm"},
     "hnswlib": {"indexes"},
     "duckdb": {"storage"},
+    "fsspec": {"storage"},
     "pytrec_eval": {"evaluation"},
     "typer": {"cli"},
     "spacy": {"text"},

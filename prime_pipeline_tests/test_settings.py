@@ -636,3 +636,27 @@ def test_the_paper_profile_reads_restructured_text_as_the_paper_does(home: Path)
     assert load_settings({"profile": "paper"}).lexical_source == "restructured"
     chosen = {"profile": "paper", "restructuring": {"lexical_source": "both"}}
     assert load_settings(chosen).lexical_source == "both"
+
+
+@pytest.mark.parametrize(
+    "address", ["s3://bucket/prime", "file:///mnt/share", "sftp://someone@host/folder", "memory://x"]
+)
+def test_an_address_of_object_storage_is_taken(address: str) -> None:
+    assert load_settings({"publish_to": address}).publish_to == address
+
+
+@pytest.mark.parametrize(
+    "address", ["bucket/prime", "s3://", "s3://key:secret@bucket", "s3://a b", "s3://b?secret"]
+)
+def test_an_address_that_is_none_or_holds_a_password_is_refused_and_not_repeated(address: str) -> None:
+    with pytest.raises(SettingsError, match="publish_to") as raised:
+        load_settings({"publish_to": address})
+    assert "secret" not in str(raised.value)
+
+
+def test_where_a_home_publishes_is_not_inherited(tmp_path: Path) -> None:
+    (tmp_path / "main.toml").write_text('publish_to = "s3://bucket/main"\n')
+    assert load_settings({"extends": tmp_path / "main.toml"}).publish_to is None
+    Path("prime.toml").write_text('publish_to = "s3://bucket/main"\n')
+    assert load_settings().publish_to == "s3://bucket/main"
+    assert load_settings({"publish_to": ""}).publish_to is None  # as prime demo and prime reproduce say

@@ -62,6 +62,7 @@ def demo(
             "queries": INSTALLED,
             "evaluate": SYSTEMS,
             "mode": "full" if full else "offline",
+            "publish_to": "",
             "restructuring": {"method": "extractive"},
             "profile": "embedded",
             "embedder": EMBEDDED_MODEL,
@@ -228,6 +229,51 @@ def ui(
             console.print(message("Dagster:", f"{url} on {from_here(stored.root)} (Ctrl-C ends it)", "bold"))
             sys.stdout.flush()
         os.execve(command[0], command, environment)  # noqa: S606
+
+
+@app.command()
+def pull(
+    url: Annotated[
+        str, typer.Argument(help="Where another home publishes: what its setting publish_to says.")
+    ],
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Fetch the index, warehouse and report that another home publishes to object storage, and serve them here.
+
+    Only what is not here yet is fetched, and compared with its hashes. A search that is under way goes on undisturbed.
+    """
+    with reporting(as_json) as console:
+        from prime_pipeline.refresh.releasing import live_release, pull_release
+        from prime_pipeline.settings import load_settings, remember
+        from prime_pipeline.storage.releases import ReleaseStore
+
+        with opened_workspace({"home": home}, console, show_progress=not as_json) as workspace:
+            store = ReleaseStore(url)
+            release = live_release(store, workspace.home)
+            workspace.home.prepare()
+            about = {"mode": release.about["variant"], "profile": release.about.get("profile")}
+            settings = load_settings({"home": workspace.home.root, **about})
+            remember(settings.model_copy(update={"corpus": None, "queries": None}))
+            keep = settings.index.keep_builds
+            pulled = pull_release(store, release, workspace.home, keep, workspace.progress)
+        build = release.about["build"]
+        if as_json:
+            done = {
+                "from": store.url,
+                "home": str(workspace.home.root),
+                "release": release.release_id,
+                **release.about,
+                "changed": pulled.changed,
+                "files": pulled.n_files,
+                "bytes": pulled.n_bytes,
+            }
+            print_json(done)
+        elif pulled.changed or pulled.n_files:
+            fetched = f"{pulled.n_files:,} files with {pulled.n_bytes:,} bytes fetched"
+            console.print(f"Serving build [bold]{build}[/]; {fetched}.", soft_wrap=True)
+        else:
+            console.print(f"Nothing new: build [bold]{build}[/] is served.", soft_wrap=True)
 
 
 @app.command()

@@ -170,6 +170,7 @@ def _settings(place: _Place, main_home: Home) -> dict[str, Any]:
         "queries": place.queries,
         "evaluate": ("default",),
         "mode": "full",
+        "publish_to": "",
     }
 
 

@@ -190,10 +190,7 @@ class Builds:
 
     def staging(self, plan: BuildPlan) -> Path:
         """Where the parts of a build are made; the published folder itself if the build is already there."""
-        published = self.path(plan.build_id)
-        return (
-            published if (published / MANIFEST_FILE).is_file() else self._folder / "staging" / plan.build_id
-        )
+        return self.foreign_staging(plan.build_id)
 
     def path(self, build_id: str) -> Path:
         """Folder of a published build."""
@@ -271,11 +268,26 @@ class Builds:
         self._move_into_place(plan)
         if approve is not None and before is not None:
             approve(self.path(plan.build_id), self.path(before))
-        entry = {"build": plan.build_id, "published_at": datetime.now(UTC).isoformat(timespec="seconds")}
-        history = [item for item in current["history"] if item["build"] != plan.build_id]
-        withdrawn = [build for build in current["withdrawn"] if build != plan.build_id]
-        self._write_current([*history, entry], withdrawn)
+        self._serve(plan.build_id)
         return Publication(plan.build_id, plan.build_id, changed=True)
+
+    def foreign_staging(self, build_id: str) -> Path:
+        """Where the files of a build that was made elsewhere are put; the published folder if the build is there."""
+        published = self.path(build_id)
+        return published if (published / MANIFEST_FILE).is_file() else self._folder / "staging" / build_id
+
+    def adopt(self, build_id: str) -> None:
+        """Serve a build that was made elsewhere, once all its files are where :meth:`foreign_staging` says.
+
+        Raises:
+            IndexCorrupt, IndexNotFound, SchemaMismatch: It is not whole, or another one; the served build stays.
+        """
+        staged, target = self.foreign_staging(build_id), self.path(build_id)
+        if verify_build(staged, self._fingerprints.of).build_id != build_id:
+            raise IndexCorrupt(staged, "it is another build than its name says")
+        if staged != target:
+            _move(staged, target)
+        self._serve(build_id)
 
     def disown_damaged(self, plan: BuildPlan) -> bool:
         """If the planned build is published but damaged, take its manifest away, so that its parts are made anew."""
@@ -366,14 +378,15 @@ class Builds:
         except (IndexCorrupt, SchemaMismatch):
             shutil.rmtree(staged, ignore_errors=True)  # or every run to come would find the same parts
             raise
-        for leftover in staged.glob(".*"):  # temporary files of a run that was killed
-            leftover.unlink()
         _write_manifest(staged, manifest)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if target.exists():  # what is left of a damaged build
-            shutil.rmtree(target)
-        staged.rename(target)
-        sync_directory(target.parent)
+        _move(staged, target)
+
+    def _serve(self, build_id: str) -> None:
+        current = self._current()
+        entry = {"build": build_id, "published_at": datetime.now(UTC).isoformat(timespec="seconds")}
+        history = [item for item in current["history"] if item["build"] != build_id]
+        withdrawn = [build for build in current["withdrawn"] if build != build_id]
+        self._write_current([*history, entry], withdrawn)
 
     def _current(self) -> dict[str, Any]:
         path = self._folder / "CURRENT"
@@ -390,6 +403,16 @@ class Builds:
     def _write_current(self, history: list[dict[str, str]], withdrawn: list[str]) -> None:
         current = {"schema_version": SCHEMA_VERSION, "history": history, "withdrawn": withdrawn}
         write_text(self._folder / "CURRENT", json.dumps(current, indent=2) + "\n")
+
+
+def _move(staged: Path, target: Path) -> None:
+    for leftover in staged.glob(".*"):  # temporary files of a run that was killed
+        leftover.unlink()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if target.exists():  # what is left of a damaged build
+        shutil.rmtree(target)
+    staged.rename(target)
+    sync_directory(target.parent)
 
 
 def _write_manifest(folder: Path, manifest: Manifest) -> None:

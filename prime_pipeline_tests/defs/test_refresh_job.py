@@ -65,7 +65,11 @@ def test_a_first_refresh_publishes_everything(open_workspace: OpenWorkspace) -> 
     assert not summary.is_partial
     published = summary.steps["offline/published_index"]
     assert (published["documents"], published["vectors"]) == (len(PAGES), len(PAGES))
-    assert {name for name, n in changed(summary).items() if n == 0} == {*FULL_TRACK, "retrieval_runs"}
+    assert {name for name, n in changed(summary).items() if n == 0} == {
+        *FULL_TRACK,
+        "retrieval_runs",
+        "release",
+    }
     keys, materialised = partitions(workspace.home.root)
     assert len(keys) == len(PAGES)
     assert keys == materialised
