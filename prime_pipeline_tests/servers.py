@@ -54,7 +54,9 @@ def postgres() -> Iterator[Database]:
 @contextmanager
 def redis() -> Iterator[str]:
     """The address of a Redis server, stopped at the end of the block. The test is skipped where there is none."""
-    program = shutil.which("redis-server") or missing("no redis-server is installed")
+    program = shutil.which("redis-server")
+    if program is None:
+        missing("no redis-server is installed")
     with tempfile.TemporaryDirectory(prefix="redis-") as name:
         path = Path(name, "socket")
         options = ["--port", "0", "--unixsocket", str(path), "--save", "", "--dir", name]

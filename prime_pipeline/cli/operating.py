@@ -306,7 +306,7 @@ def gc(
         from prime_pipeline.indexes.builds import VARIANTS
 
         workspace = opened({"home": home})
-        workspace.builds("offline").served_id  # noqa: B018  raises before a home is made that is none
+        workspace.builds(workspace.served_variant).served_id  # noqa: B018  raises before a home is made that is none
         kept = workspace.settings.index.keep_builds if keep is None else keep
         removed_builds = []
         for variant in VARIANTS:

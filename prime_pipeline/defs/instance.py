@@ -50,10 +50,13 @@ def open_instance(home: Home) -> dg.DagsterInstance:
     with storage_errors(home):
         try:
             reference = InstanceRef.from_dir(str(home.dagster), overrides=_in_process(home, own))
-            return dg.DagsterInstance.from_ref(reference)
+            instance = dg.DagsterInstance.from_ref(reference)
         except (dg.DagsterInvalidConfigError, CheckError) as error:
             # The latter where the module that a class is in is not installed. The first line says what, and no value.
             raise _refused(home, str(error).splitlines()[0]) from error
+        # Keeps a connection open, with no limit for a statement. Dagster would connect anew for each of the several of an event.
+        instance.optimize_for_webserver(statement_timeout=0, pool_recycle=3600, max_overflow=20)
+        return instance
 
 
 @contextmanager
