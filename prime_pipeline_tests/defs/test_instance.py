@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 import yaml
+from sqlalchemy.exc import SQLAlchemyError
 
 from prime_pipeline.defs.event_log import SqliteEventLog
-from prime_pipeline.defs.instance import INSTANCE_SETTINGS, open_instance, ui_command
-from prime_pipeline.errors import SettingsError
+from prime_pipeline.defs.instance import INSTANCE_SETTINGS, open_instance, storage_errors, ui_command
+from prime_pipeline.errors import DagsterDatabaseUnusable, DagsterStorageUnusable, SettingsError
 from prime_pipeline.storage.home import Home
 
 
@@ -81,3 +82,19 @@ def test_a_file_that_cannot_be_followed_is_named_and_not_repeated(home: Home, te
     with pytest.raises(SettingsError, match=r"home/dagster\.yaml says") as raised:
         open_instance(home)
     assert "secret" not in str(raised.value)
+
+
+def test_a_database_that_is_named_there_and_fails_is_told_with_the_file(home: Home, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    home.dagster_settings.write_text(yaml.safe_dump({"storage": {"sqlite": {"base_dir": str(elsewhere)}}}))
+    open_instance(home).dispose()
+    (elsewhere / "history" / "runs.db").write_bytes(b"no database" * 1_000)
+    with pytest.raises(DagsterDatabaseUnusable, match=r"home/dagster\.yaml names .* is not a database"):
+        open_instance(home)
+
+
+def test_the_failure_of_a_driver_that_wraps_it_is_told_likewise(home: Home) -> None:
+    with pytest.raises(DagsterStorageUnusable, match="no such host"), storage_errors(home):
+        raise RuntimeError("too many retries") from SQLAlchemyError("no such host")
+    with pytest.raises(RuntimeError, match="something else"), storage_errors(home):
+        raise RuntimeError("something else")

@@ -12,12 +12,9 @@ import pytest
 
 from prime_pipeline.definitions import defs
 from prime_pipeline.defs.documents import DOCUMENTS, RAW_DOCUMENTS
-from prime_pipeline.defs.instance import open_instance
 from prime_pipeline.defs.runs import run_refresh
-from prime_pipeline.errors import DagsterDatabaseUnusable
-from prime_pipeline.storage.home import Home
 from prime_pipeline_tests.defs.conftest import PAGES, OpenWorkspace
-from prime_pipeline_tests.servers import Database, free_port, postgres
+from prime_pipeline_tests.servers import Database, postgres
 
 ROOT = Path(__file__).parent.parent.parent
 EXAMPLE = ROOT / "deployment" / "postgres" / "dagster.yaml"
@@ -89,15 +86,3 @@ def test_refreshes_land_in_postgres_two_at_once_too(
     assert not (home.dagster / "history").exists()
     written = b"".join(path.read_bytes() for path in home.root.rglob("*") if path.is_file())
     assert database.password.encode() not in written
-
-
-def test_a_database_that_does_not_answer_is_named(
-    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    home = Home.at(tmp_path / "home")
-    home.prepare()
-    settings = home.dagster_settings.read_text().replace(f"port: {database.port}", f"port: {free_port()}")
-    home.dagster_settings.write_text(settings)
-    with pytest.raises(DagsterDatabaseUnusable, match=r"home/dagster\.yaml names cannot be used") as raised:
-        open_instance(home)
-    assert database.password not in str(raised.value)

@@ -16,8 +16,11 @@ from prime_pipeline.definitions import defs
 from prime_pipeline.defs.runs import run_refresh
 from prime_pipeline.errors import RemoteUnusable
 from prime_pipeline.settings import load_settings
+from prime_pipeline.storage.releases import ReleaseStore
 from prime_pipeline.workspace import Workspace
+from prime_pipeline_tests.builds import Bench
 from prime_pipeline_tests.defs.conftest import PAGES, OpenWorkspace
+from prime_pipeline_tests.documents import make_document
 from prime_pipeline_tests.fakes import HashingEmbedder
 
 
@@ -50,9 +53,12 @@ def test_what_a_refresh_publishes_answers_on_another_machine(
     assert again.output == f"Nothing new: build {sent['build']} is served.\n"
 
 
-def test_full_mode_is_pulled_as_full_mode(open_workspace: OpenWorkspace, tmp_path: Path) -> None:
+def test_full_mode_is_pulled_as_full_mode(tmp_path: Path) -> None:
     url, reader = f"memory://{tmp_path}", tmp_path / "reader"
-    run_refresh(defs, open_workspace(publish_to=url, mode="full"))
+    bench = Bench(tmp_path / "publisher")
+    build = bench.publish(make_document("a", "Text."))
+    files = {f"indexes/full/builds/{build}/{path.name}": path for path in bench.live().iterdir()}
+    ReleaseStore(url).publish(files, {"variant": "full", "build": build, "profile": "embedded"}, keep=1)
     assert pulled(url, reader)["variant"] == "full"
     assert tomllib.loads((reader / "prime.toml").read_text()) == {"mode": "full"}
     assert Workspace(load_settings({"home": reader})).served_variant == "full"
