@@ -177,7 +177,7 @@ def test_another_build_under_that_name_is_not_served(machines: Machines) -> None
         machines.pull()
 
 
-def test_a_home_with_documents_of_its_own_takes_none(machines: Machines) -> None:
+def test_a_home_with_an_index_of_its_own_takes_none(machines: Machines) -> None:
     machines.publish(INSTALL)
     with pytest.raises(HomeInUse, match="take another --home"):
         live_release(ReleaseStore(machines.url), machines.bench.home)

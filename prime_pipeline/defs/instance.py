@@ -10,6 +10,7 @@ import stat
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import dagster as dg
@@ -130,12 +131,17 @@ def _write_settings(home: Home, own: Mapping[str, Any]) -> None:
     """
     path = home.dagster / "dagster.yaml"
     text = yaml.safe_dump(deep_merge_dicts(INSTANCE_SETTINGS, own), sort_keys=True)
-    if path.is_file() and path.read_text(encoding="utf-8") == text:
+    mode = _mode(home.dagster_settings) if own else None
+    if path.is_file() and path.read_text(encoding="utf-8") == text and mode in {None, _mode(path)}:
         return
     with atomic_path(path) as temporary:
-        if own:
-            temporary.chmod(stat.S_IMODE(home.dagster_settings.stat().st_mode))
+        if mode is not None:
+            temporary.chmod(mode)
         temporary.write_text(text, encoding="utf-8")
+
+
+def _mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
 
 
 def ui_command(home: Home, host: str, port: int) -> tuple[list[str], dict[str, str]]:

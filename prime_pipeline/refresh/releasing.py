@@ -69,7 +69,9 @@ def live_release(store: ReleaseStore, home: Home) -> Release:
         NothingReleased: There is none.
         RemoteUnusable, ReleaseDamaged, SchemaMismatch: See :class:`~prime_pipeline.storage.releases.ReleaseStore`.
     """
-    if home.documents.is_dir():
+    if home.seal(
+        "raw"
+    ).is_file():  # written by a refresh only, while the store of documents is made by whoever looks into it
         raise HomeInUse(home.root)
     release = store.live()
     if release is None:

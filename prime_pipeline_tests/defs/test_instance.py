@@ -60,6 +60,7 @@ def test_storage_that_it_names_is_the_storage_of_runs_in_this_process(home: Home
 
 def test_what_only_its_owner_may_read_stays_so(home: Home) -> None:
     home.dagster_settings.write_text("telemetry: {enabled: false}\n")
+    open_instance(home).dispose()
     home.dagster_settings.chmod(0o600)
     open_instance(home).dispose()
     assert stat.S_IMODE((home.dagster / "dagster.yaml").stat().st_mode) == 0o600

@@ -48,6 +48,8 @@ def test_what_a_refresh_publishes_answers_on_another_machine(
         assert warehouse.execute("SELECT count(*) FROM documents").fetchone() == (len(PAGES),)
     assert (there.home.reports / "report.html").is_file()
     there.close()
+    status = CliRunner().invoke(app, ["status", "--home", str(reader), "--json"])
+    assert json.loads(status.stdout)["build"] == sent["build"]
     again = CliRunner().invoke(app, ["pull", url, "--home", str(reader)])
     assert again.exit_code == 0
     assert again.output == f"Nothing new: build {sent['build']} is served.\n"
@@ -83,5 +85,6 @@ def test_a_pull_that_cannot_be_done_says_why_and_makes_no_home(tmp_path: Path) -
     assert refused["error"] == "PasswordInAddress"
     assert "secret" not in refused["message"]
     assert not reader.exists()
-    (reader / "documents").mkdir(parents=True)
+    (reader / "corpora").mkdir(parents=True)
+    (reader / "corpora" / "raw.json").touch()
     assert pulled(url, reader, exit_code=1)["error"] == "HomeInUse"
