@@ -183,6 +183,16 @@ class DagsterStorageUnusable(StorageError):
         )
 
 
+class HistoryElsewhere(StorageError):
+    """Dagster's history lies in a database, out of which nobody takes a document's name."""
+
+    def __init__(self, settings: Path) -> None:
+        super().__init__(
+            f"runs and events lie where {settings} says, and what they tell of a document would stay there: move that file away, "
+            "forget, empty the database, and put the file back; this costs the history of runs. Nothing was changed"
+        )
+
+
 class DagsterDatabaseUnusable(StorageError):
     """The databases that a home's ``dagster.yaml`` names cannot be read or written."""
 

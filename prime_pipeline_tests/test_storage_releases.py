@@ -97,6 +97,17 @@ def test_releases_beyond_those_kept_go_with_what_only_they_hold(url: str, local:
     assert objects(url) == {*kept, *manifests, "CURRENT"}
 
 
+def test_all_releases_but_the_live_one_can_be_dropped(url: str, local: dict[str, Path]) -> None:
+    store = ReleaseStore(url)
+    assert store.drop_earlier() == 0
+    store.publish(local, ABOUT, keep=3)
+    local["reports/report.html"].write_bytes(b"another report")
+    live = store.publish(local, ABOUT, keep=3).release
+    assert (store.drop_earlier(), store.drop_earlier()) == (1, 0)
+    kept = {file.object for file in live.files}
+    assert objects(url) == {*kept, f"releases/{live.release_id}.json", "CURRENT"}
+
+
 def test_a_release_that_comes_back_is_live_and_listed_once(url: str, local: dict[str, Path]) -> None:
     store = ReleaseStore(url)
     first = store.publish(local, ABOUT, keep=3).release

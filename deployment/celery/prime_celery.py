@@ -18,19 +18,21 @@ from dagster_celery.config import DEFAULT_CONFIG, dict_wrapper
 from dagster_celery.make_app import make_app
 from dagster_celery.tasks import create_task
 
-from prime_pipeline import definitions
+from prime_pipeline.definitions import definitions
+from prime_pipeline.settings import load_settings
 
 WHERE = {"broker": os.environ["CELERY_BROKER_URL"], "backend": os.environ["CELERY_RESULT_BACKEND"]}
 
 app = make_app({**WHERE, "config_source": dict_wrapper(DEFAULT_CONFIG)})
 execute_plan = create_task(app)
+in_process = definitions(load_settings().partitioning)
 
 defs = dg.Definitions(
-    assets=definitions.defs.assets,
-    asset_checks=definitions.defs.asset_checks,
-    jobs=definitions.defs.jobs,
-    schedules=definitions.defs.schedules,
-    sensors=definitions.defs.sensors,
-    resources=definitions.defs.resources,
+    assets=in_process.assets,
+    asset_checks=in_process.asset_checks,
+    jobs=in_process.jobs,
+    schedules=in_process.schedules,
+    sensors=in_process.sensors,
+    resources=in_process.resources,
     executor=celery_executor.configured(WHERE),
 )

@@ -11,10 +11,10 @@ from typing import Any
 
 import dagster as dg
 
-from prime_pipeline.defs.instance import open_instance
+from prime_pipeline.defs.instance import has_own_storage, open_instance
 from prime_pipeline.defs.liveness import refresh_is_live
 from prime_pipeline.defs.runs import RefreshSummary, run_refresh
-from prime_pipeline.errors import DagsterStorageUnusable, RefreshRunning
+from prime_pipeline.errors import DagsterStorageUnusable, HistoryElsewhere, RefreshRunning
 from prime_pipeline.reporting.forgetting import (
     Kept,
     exclude,
@@ -24,6 +24,7 @@ from prime_pipeline.reporting.forgetting import (
     remove_builds,
     remove_reports,
 )
+from prime_pipeline.storage.releases import ReleaseStore
 from prime_pipeline.workspace import Workspace
 
 _PLACEHOLDER = "(forgotten)"
@@ -65,9 +66,12 @@ def forget(definitions: dg.Definitions, workspace: Workspace, kept: Kept) -> For
         kept: What is kept of them, by :func:`~prime_pipeline.reporting.forgetting.kept_of`.
 
     Raises:
+        HistoryElsewhere: The home's own ``dagster.yaml`` names a database; nothing was changed.
         RefreshRunning: A refresh is at work; nothing was changed.
         PrimeError: A step failed. The documents are excluded; forgetting them again finishes it.
     """
+    if has_own_storage(workspace.home):
+        raise HistoryElsewhere(workspace.home.dagster_settings)
     workspace.home.prepare()
     with open_instance(workspace.home) as instance:
         if refresh_is_live(instance):
@@ -84,6 +88,9 @@ def forget(definitions: dg.Definitions, workspace: Workspace, kept: Kept) -> For
     if not_published:
         remove_reports(workspace)
     removed |= remove_after_refresh(workspace, kept.doc_ids)
+    if url := workspace.settings.publish_to:
+        with workspace.home.lock("release"):
+            removed["releases"] = ReleaseStore(url).drop_earlier()
     removed["events"] = n_scrubbed + scrub_history(workspace.home.dagster, kept.names)
     finish(workspace, kept.doc_ids)
     return ForgettingReport(kept, removed, refresh, not_published, workspace.replies.n_without_origin)

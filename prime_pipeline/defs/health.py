@@ -4,11 +4,10 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import dagster as dg
-from sqlalchemy.exc import SQLAlchemyError
 
 from prime_pipeline.defs.automation import corpus_changes, nightly_refresh, refresh_after_backfill
+from prime_pipeline.defs.instance import has_own_storage, storage_errors
 from prime_pipeline.defs.liveness import dead_runs
-from prime_pipeline.errors import DagsterStorageUnusable
 from prime_pipeline.reporting.health import Check, examine, guarded, ok
 from prime_pipeline.storage.home import Home
 from prime_pipeline.workspace import Workspace
@@ -23,15 +22,12 @@ def examine_all(workspace: Workspace) -> Iterator[Check]:
 
 
 def _instance(home: Home) -> Iterator[Check]:
-    if not (home.dagster / "history").is_dir():  # opening it would make it
+    if not (home.dagster / "history").is_dir() and not has_own_storage(home):  # opening it would make it
         yield ok("dagster", "instance", "none yet: the first refresh makes it")
         return
-    try:
-        with dg.DagsterInstance.from_config(str(home.dagster)) as instance:
-            yield from _runs(instance)
-            yield from _automation(instance)
-    except SQLAlchemyError as error:
-        raise DagsterStorageUnusable(home.dagster, error) from error
+    with storage_errors(home), dg.DagsterInstance.from_config(str(home.dagster)) as instance:
+        yield from _runs(instance)
+        yield from _automation(instance)
 
 
 def _runs(instance: dg.DagsterInstance) -> Iterator[Check]:

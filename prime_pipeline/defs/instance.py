@@ -75,9 +75,14 @@ def storage_errors(home: Home) -> Iterator[None]:
         )  # dagster-postgres wraps them
         if not isinstance(cause, SQLAlchemyError):
             raise
-        if _names_storage(_own_settings(home)):
+        if has_own_storage(home):
             raise DagsterDatabaseUnusable(home.dagster_settings, cause) from error
         raise DagsterStorageUnusable(home.dagster, cause) from error
+
+
+def has_own_storage(home: Home) -> bool:
+    """Whether the home's own ``dagster.yaml`` says where runs and events lie, which is in no file of the home then."""
+    return _names_storage(_own_settings(home))
 
 
 def _names_storage(own: Mapping[str, Any]) -> bool:

@@ -159,6 +159,15 @@ class ReleaseStore:
             self._remove([earlier for earlier in before if earlier not in kept], kept)
         return Upload(release, True, len(sent), sum(file.size for file in sent))
 
+    def drop_earlier(self) -> int:
+        """Remove all releases but the live one, with what only they hold; returns how many."""
+        with self._errors():
+            releases = [self._release(release_id) for release_id in self._history()]
+            if len(releases) > 1:
+                self._write("CURRENT", {"history": [releases[-1].release_id]})
+                self._remove(releases[:-1], releases[-1:])
+            return max(len(releases) - 1, 0)
+
     def fetch(self, file: ReleasedFile, target: Path) -> None:
         """Fetch a file; ``target`` is replaced only by the very bytes that were released.
 

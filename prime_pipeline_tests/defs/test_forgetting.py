@@ -17,7 +17,7 @@ from prime_pipeline.defs.forgetting import ForgettingReport, forget, scrub_histo
 from prime_pipeline.defs.instance import open_instance
 from prime_pipeline.defs.liveness import process_tags
 from prime_pipeline.defs.runs import run_refresh
-from prime_pipeline.errors import DocumentUnknown, NothingWouldBeLeft, RefreshRunning
+from prime_pipeline.errors import DocumentUnknown, HistoryElsewhere, NothingWouldBeLeft, RefreshRunning
 from prime_pipeline.llm.chat import Reply, Usage
 from prime_pipeline.records import Spending
 from prime_pipeline.reporting.forgetting import include_again, kept_of
@@ -244,3 +244,26 @@ def test_forgetting_that_was_killed_is_finished_by_forgetting_again(folder: Path
     forget_in(folder)
     assert files_with(folder / "home", NEEDLES) == {}
     assert [entry.is_complete for entry in exclusions.entries()] == [True]
+
+
+def test_nothing_of_it_is_left_in_object_storage(
+    open_workspace: OpenWorkspace, corpus_with_secret: Path, tmp_path: Path
+) -> None:
+    remote = tmp_path / "remote"
+    workspace = open_workspace(publish_to=remote.as_uri())
+    run_refresh(defs, workspace)
+    assert files_with(remote, NEEDLES)
+    assert forgotten(workspace, SECRET).removed["releases"] == 1
+    assert files_with(remote, NEEDLES) == {}
+
+
+def test_a_history_in_a_database_is_not_said_to_be_scrubbed(
+    open_workspace: OpenWorkspace, corpus_with_secret: Path, tmp_path: Path
+) -> None:
+    workspace = open_workspace()
+    run_refresh(defs, workspace)
+    elsewhere = {"storage": {"sqlite": {"base_dir": str(tmp_path / "elsewhere")}}}
+    workspace.home.dagster_settings.write_text(json.dumps(elsewhere))  # which is YAML, too
+    with pytest.raises(HistoryElsewhere, match="Nothing was changed"):
+        forgotten(workspace, SECRET)
+    assert SECRET in workspace.store.catalogue()

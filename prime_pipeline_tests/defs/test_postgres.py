@@ -10,8 +10,9 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from prime_pipeline.definitions import defs
-from prime_pipeline.defs.documents import DOCUMENTS, RAW_DOCUMENTS
+from prime_pipeline.definitions import definitions
+from prime_pipeline.defs.documents import RAW_DOCUMENTS
+from prime_pipeline.defs.partitions import partitions_definition
 from prime_pipeline.defs.runs import run_refresh
 from prime_pipeline_tests.defs.conftest import PAGES, OpenWorkspace
 from prime_pipeline_tests.servers import Database, postgres
@@ -22,13 +23,13 @@ EXAMPLE = ROOT / "deployment" / "postgres" / "dagster.yaml"
 # A refresh in a process of its own, with an embedder that needs no weights.
 REFRESH = """
 import sys
-from prime_pipeline.definitions import defs
+from prime_pipeline.definitions import definitions
 from prime_pipeline.defs.runs import run_refresh
 from prime_pipeline.settings import load_settings
 from prime_pipeline.workspace import Workspace
 from prime_pipeline_tests.fakes import HashingEmbedder
 settings = load_settings({"home": sys.argv[1], "corpus": sys.argv[2]})
-summary = run_refresh(defs, Workspace(settings, embedder=HashingEmbedder()))
+summary = run_refresh(definitions(), Workspace(settings, embedder=HashingEmbedder()))
 print(len(summary.scan.changed), summary.scan.unchanged)
 """
 
@@ -58,7 +59,7 @@ def test_refreshes_land_in_postgres_two_at_once_too(
 ) -> None:
     workspace = open_workspace()
     home = workspace.home
-    summary = run_refresh(defs, workspace)
+    summary = run_refresh(definitions(), workspace)
     assert sorted(summary.scan.added) == sorted(PAGES)
 
     (corpus / "more.md").write_text("# More\n\n## Retries\n\nNever.\n")
@@ -79,7 +80,7 @@ def test_refreshes_land_in_postgres_two_at_once_too(
         assert [run.status for run in runs] == [dg.DagsterRunStatus.SUCCESS] * 3
         keys = instance.get_dynamic_partitions("documents")
         assert len(keys) == len(PAGES)
-        statuses = instance.get_status_by_partition(RAW_DOCUMENTS, keys, DOCUMENTS)
+        statuses = instance.get_status_by_partition(RAW_DOCUMENTS, keys, partitions_definition("document"))
         assert set((statuses or {}).values()) == {dg.AssetPartitionStatus.MATERIALIZED}
         events = instance.fetch_materializations(RAW_DOCUMENTS, limit=100).records
         assert len(events) == len(PAGES) + 1

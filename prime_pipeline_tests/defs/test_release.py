@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from prime_pipeline.cli import app
-from prime_pipeline.definitions import defs
+from prime_pipeline.definitions import definitions
 from prime_pipeline.defs.runs import run_refresh
 from prime_pipeline.errors import RemoteUnusable
 from prime_pipeline.settings import load_settings
@@ -35,9 +35,9 @@ def test_what_a_refresh_publishes_answers_on_another_machine(
 ) -> None:
     url, reader = f"memory://{tmp_path}", tmp_path / "reader"
     workspace = open_workspace(publish_to=url)
-    sent = run_refresh(defs, workspace).steps["release"]
+    sent = run_refresh(definitions(), workspace).steps["release"]
     assert (sent["changed"], sent["url"], sent["variant"]) == (1, url, "offline")
-    assert run_refresh(defs, open_workspace(publish_to=url)).steps["release"]["changed"] == 0
+    assert run_refresh(definitions(), open_workspace(publish_to=url)).steps["release"]["changed"] == 0
 
     first = pulled(url, reader)
     assert (first["changed"], first["files"], first["release"]) == (True, sent["files_sent"], sent["release"])
@@ -72,7 +72,7 @@ def test_a_place_that_cannot_be_written_fails_the_run_and_not_what_is_served_her
     (tmp_path / "file").touch()
     workspace = open_workspace(publish_to=(tmp_path / "file").as_uri())
     with pytest.raises(RemoteUnusable, match="what is published here is served on"):
-        run_refresh(defs, workspace)
+        run_refresh(definitions(), workspace)
     with workspace.retriever() as retriever:
         assert retriever.search("exponential backoff")
 
