@@ -25,14 +25,18 @@ WHERE = {"broker": os.environ["CELERY_BROKER_URL"], "backend": os.environ["CELER
 
 app = make_app({**WHERE, "config_source": dict_wrapper(DEFAULT_CONFIG)})
 execute_plan = create_task(app)
-in_process = definitions(load_settings().partitioning)
 
-defs = dg.Definitions(
-    assets=in_process.assets,
-    asset_checks=in_process.asset_checks,
-    jobs=in_process.jobs,
-    schedules=in_process.schedules,
-    sensors=in_process.sensors,
-    resources=in_process.resources,
-    executor=celery_executor.configured(WHERE),
-)
+
+@dg.definitions
+def defs() -> dg.Definitions:
+    """What Dagster loads: all of ours, on another executor."""
+    ours = definitions(load_settings().partitioning)
+    return dg.Definitions(
+        assets=ours.assets,
+        asset_checks=ours.asset_checks,
+        jobs=ours.jobs,
+        schedules=ours.schedules,
+        sensors=ours.sensors,
+        resources=ours.resources,
+        executor=celery_executor.configured(WHERE),
+    )
