@@ -18,7 +18,7 @@ from prime_pipeline_tests.defs.conftest import PAGES, OpenWorkspace
 from prime_pipeline_tests.servers import Database, postgres
 
 ROOT = Path(__file__).parent.parent.parent
-EXAMPLE = ROOT / "deployment" / "postgres" / "dagster.yaml"
+EXAMPLE = ROOT / "docs" / "deployment" / "postgres" / "dagster.yaml"
 
 # A refresh in a process of its own, with an embedder that needs no weights.
 REFRESH = """
