@@ -55,7 +55,9 @@ def test_a_worker_takes_the_steps_and_the_ui_shows_what_it_made(tmp_path: Path, 
     with redis() as address:
         environment = {
             **os.environ,
-            "PYTHONPATH": os.pathsep.join(map(str, [ROOT / "docs" / "deployment" / "celery", ROOT, *sys.path[1:]])),
+            "PYTHONPATH": os.pathsep.join(
+                map(str, [ROOT / "docs" / "deployment" / "celery", ROOT, *sys.path[1:]])
+            ),
             "PRIME_HOME": str(home.root),
             "PRIME_CORPUS": str(corpus),
             "DAGSTER_HOME": str(home.dagster),
