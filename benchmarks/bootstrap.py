@@ -13,7 +13,7 @@ from collections.abc import Callable
 from statistics import median
 
 import numpy as np
-from scipy import stats  # type: ignore[import-untyped]
+from scipy import stats
 
 from prime_pipeline.evaluation.statistics import mean_intervals, paired_differences
 

@@ -1,8 +1,7 @@
 """What every arm and the section scorer say of a home's queries, captured once, so that choices are compared in numpy.
 
-The other scripts import this; run alone it does nothing. Late interaction scores every section of the documents that are
-among the first 45 of any arm (of all documents where there are no more than 200), so that any fusion of the arms finds its
-candidates scored.
+The other scripts import this; run alone it does nothing. Late interaction scores every section of the documents that any arm
+found, so that any fusion of the arms finds its candidates scored.
 """
 
 from __future__ import annotations
@@ -35,8 +34,6 @@ from prime_pipeline.workspace import Workspace
 ARMS: tuple[Arm, ...] = ("document_bm25", "section_bm25", "metadata_vector")
 N_CANDIDATES = 30
 RRF_K = 60
-_POOLED = 45
-_SMALL = 200
 
 Scores = NDArray[np.float64]
 Weights = tuple[float, float, float]
@@ -170,8 +167,7 @@ def capture(home: Path, variant: str = "offline", vectors: VectorSearch | None =
                     ranks[row, place[doc_id]] = rank
             bm25 = np.zeros(len(sections))
             bm25[found.section_scores.positions] = found.section_scores.scores
-            near = ranks.min(axis=0) <= (np.inf if len(lexical.doc_ids) <= _SMALL else _POOLED)
-            asked = np.flatnonzero(near[documents])
+            asked = np.flatnonzero(np.isfinite(ranks).any(axis=0)[documents])
             own = np.full(len(sections), np.nan)
             own[asked] = scorer.score(query.text, [sections[at] for at in asked])
             queries.append(CapturedQuery(query.query_id, query.text, ranks, bm25, own))

@@ -64,6 +64,7 @@ class RandomVectors:
 
     name = "random vectors"
     fingerprint = "random vectors"
+    runtime: Mapping[str, str | float] = {"backend": "random"}
     dimensions = DIMENSIONS
 
     def __init__(self) -> None:
