@@ -326,7 +326,7 @@ def none(key: CellKey) -> bool:
         ),
         ({"answers": {"max_answer_tokens": 9}, "evaluate": ["bm25"]}, none),
     ],
-    ids=str,
+    ids=lambda value: str(value) if isinstance(value, dict) else "",
 )
 def test_a_changed_setting_makes_only_what_depends_on_it_again(
     open_papers: OpenPapers, options: dict[str, Any], depends: Callable[[CellKey], bool]

@@ -449,7 +449,7 @@ def test_a_change_of_the_data_makes_what_depends_on_it_again(
         ({"answers": {"max_answer_tokens": 9}}, set()),
         ({"index": {"keep_builds": 1}}, set()),
     ],
-    ids=str,
+    ids=lambda value: str(value) if isinstance(value, dict) else "",
 )
 def test_a_change_of_a_setting_makes_what_depends_on_it_again(
     open_papers: OpenPapers, options: dict[str, Any], expected: set[str]
