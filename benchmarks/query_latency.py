@@ -155,7 +155,7 @@ def build(data: Path, folder: Path, n_documents: int) -> Built:
         vector_options=VectorOptions(),
     )
     builds = Builds(folder)
-    staging = builds.staging(plan)
+    staging = builds.staging(plan.build_id)
     seconds = {}
     started = time.perf_counter()
     lexical = build_lexical_index(staging / LEXICAL_FILE, versions, load)

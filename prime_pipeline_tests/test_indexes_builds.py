@@ -63,7 +63,7 @@ def write_parts(folder: Path, some: Sequence[Document]) -> None:
 
 def publish(builds: Builds, some: Sequence[Document], *, even_if_withdrawn: bool = False) -> Publication:
     plan = plan_of(some)
-    folder = builds.staging(plan)
+    folder = builds.staging(plan.build_id)
     if not (folder / "vectors.json").is_file():
         write_parts(folder, some)
     return builds.publish(plan, even_if_withdrawn=even_if_withdrawn)
@@ -121,7 +121,7 @@ def test_parts_that_disagree_are_not_published_and_made_anew(
 ) -> None:
     live = publish(builds, documents("first")).live
     plan, wanted = plan_of(documents()), documents()
-    staging = builds.staging(plan)
+    staging = builds.staging(plan.build_id)
     write_parts(staging, wanted)
     write_parts(tmp_path / "fewer", wanted[1:])
     for path in (tmp_path / "fewer").iterdir():
@@ -136,17 +136,17 @@ def test_parts_that_disagree_are_not_published_and_made_anew(
 
 def test_other_versions_of_documents_are_noticed(builds: Builds, tmp_path: Path) -> None:
     plan = plan_of(documents())
-    write_parts(builds.staging(plan), documents())
+    write_parts(builds.staging(plan.build_id), documents())
     write_parts(tmp_path / "other", documents("other"))
-    shutil.copy(tmp_path / "other" / LEXICAL_FILE, builds.staging(plan))
+    shutil.copy(tmp_path / "other" / LEXICAL_FILE, builds.staging(plan.build_id))
     with pytest.raises(IndexCorrupt, match="other versions"):
         builds.publish(plan)
 
 
 def test_a_missing_part_is_noticed(builds: Builds) -> None:
     plan = plan_of(documents())
-    write_parts(builds.staging(plan), documents())
-    (builds.staging(plan) / METADATA_FILE).unlink()
+    write_parts(builds.staging(plan.build_id), documents())
+    (builds.staging(plan.build_id) / METADATA_FILE).unlink()
     with pytest.raises(IndexCorrupt, match=r"metadata\.sqlite is damaged"):
         builds.publish(plan)
     assert builds.live_id is None
@@ -218,7 +218,7 @@ def test_going_back_and_staying_there(builds: Builds) -> None:
 
 def test_garbage(builds: Builds, tmp_path: Path) -> None:
     ids = [publish(builds, documents(text)).build_id for text in "abcd"]
-    write_parts(builds.staging(plan_of(documents("unpublished"))), documents("unpublished"))
+    write_parts(builds.staging(plan_of(documents("unpublished")).build_id), documents("unpublished"))
     assert builds.collect_garbage(keep=1) == sorted(
         [ids[0], ids[1], plan_of(documents("unpublished")).build_id]
     )
@@ -241,7 +241,7 @@ def test_only_what_is_named_like_a_build_is_garbage(builds: Builds, tmp_path: Pa
 
 def test_what_a_killed_run_left_in_staging_heals(builds: Builds) -> None:
     plan = plan_of(documents())
-    staging = builds.staging(plan)
+    staging = builds.staging(plan.build_id)
     write_parts(staging, documents())
     (staging / "vectors.json").unlink()  # killed between the matrix and what completes it
     (staging / ".lexical.sqlite.0.tmp").write_bytes(b"part")
@@ -345,7 +345,7 @@ def test_builds_from_before_an_exclusion_go(builds: Builds) -> None:
     assert builds.start_for(under) is None  # in a copy, traces of what was taken out would remain
     assert builds.remove_other_than("f", even_live=False) == [first]
     assert [item["build"] for item in builds.history()] == [second]
-    write_parts(builds.staging(under), documents("third"))
+    write_parts(builds.staging(under.build_id), documents("third"))
     builds.publish(under)
     assert builds.start_for(under) == builds.path(under.build_id)
     assert builds.remove_other_than("f", even_live=True) == [second]

@@ -156,7 +156,7 @@ def test_a_lost_part_of_an_unpublished_build_is_made_again(bench: Bench, name: s
     steps = bench.steps()
     for step in (steps.synthesise_metadata, steps.build_lexical, steps.build_vectors):
         step()
-    (bench.builds.staging(steps.plan) / name).unlink()
+    (bench.builds.staging(steps.plan.build_id) / name).unlink()
     run(bench.steps())
     assert verify_build(bench.live()).n_documents == 12
 

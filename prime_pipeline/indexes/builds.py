@@ -188,9 +188,10 @@ class Builds:
         self._folder = folder
         self._fingerprints = FileFingerprints()
 
-    def staging(self, plan: BuildPlan) -> Path:
-        """Where the parts of a build are made; the published folder itself if the build is already there."""
-        return self.foreign_staging(plan.build_id)
+    def staging(self, build_id: str) -> Path:
+        """Where the parts of a build are made, or put if it was made elsewhere; the published folder if the build is there."""
+        published = self.path(build_id)
+        return published if (published / MANIFEST_FILE).is_file() else self._folder / "staging" / build_id
 
     def path(self, build_id: str) -> Path:
         """Folder of a published build."""
@@ -271,18 +272,13 @@ class Builds:
         self._serve(plan.build_id)
         return Publication(plan.build_id, plan.build_id, changed=True)
 
-    def foreign_staging(self, build_id: str) -> Path:
-        """Where the files of a build that was made elsewhere are put; the published folder if the build is there."""
-        published = self.path(build_id)
-        return published if (published / MANIFEST_FILE).is_file() else self._folder / "staging" / build_id
-
     def adopt(self, build_id: str) -> None:
-        """Serve a build that was made elsewhere, once all its files are where :meth:`foreign_staging` says.
+        """Serve a build that was made elsewhere, once all its files are where :meth:`staging` says.
 
         Raises:
             IndexCorrupt, IndexNotFound, SchemaMismatch: It is not whole, or another one; the served build stays.
         """
-        staged, target = self.foreign_staging(build_id), self.path(build_id)
+        staged, target = self.staging(build_id), self.path(build_id)
         if verify_build(staged, self._fingerprints.of).build_id != build_id:
             raise IndexCorrupt(staged, "it is another build than its name says")
         if staged != target:
@@ -369,7 +365,7 @@ class Builds:
         return True
 
     def _move_into_place(self, plan: BuildPlan) -> None:
-        staged, target = self.staging(plan), self.path(plan.build_id)
+        staged, target = self.staging(plan.build_id), self.path(plan.build_id)
         if staged == target:
             self.verify(plan.build_id)  # an earlier build, back in service as it was published
             return

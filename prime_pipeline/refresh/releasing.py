@@ -103,7 +103,7 @@ def pull_release(
     """
     variant, build = release.about["variant"], release.about["build"]
     builds = Builds(home.indexes(variant))
-    staged = builds.foreign_staging(build)
+    staged = builds.staging(build)
     parts: dict[ReleasedFile, Path] = {}
     others: dict[ReleasedFile, Path] = {}
     for file in release.files:

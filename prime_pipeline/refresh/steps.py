@@ -96,7 +96,7 @@ class BuildSteps:
             if self.builds.disown_damaged(self.plan)
             else []
         )
-        target = self.builds.staging(self.plan) / METADATA_FILE
+        target = self.builds.staging(self.plan.build_id) / METADATA_FILE
         if target.is_file():
             return self._unchanged(started)
         served = self.builds.intact_path
@@ -121,7 +121,7 @@ class BuildSteps:
     def build_lexical(self) -> StepOutcome:
         """Document and section rows for BM25."""
         started = time.monotonic()
-        target = self.builds.staging(self.plan) / LEXICAL_FILE
+        target = self.builds.staging(self.plan.build_id) / LEXICAL_FILE
         if target.is_file():
             return self._unchanged(started)
         previous = self.builds.start_for(self.plan)
@@ -138,7 +138,7 @@ class BuildSteps:
     def build_vectors(self) -> StepOutcome:
         """One vector per document, of its metadata text."""
         started = time.monotonic()
-        folder = self.builds.staging(self.plan)
+        folder = self.builds.staging(self.plan.build_id)
         if (folder / "vectors.json").is_file():
             return self._unchanged(started)
         if not (folder / METADATA_FILE).is_file():
