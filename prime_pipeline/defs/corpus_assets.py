@@ -10,7 +10,12 @@ from prime_pipeline.corpus.opening import open_corpus
 from prime_pipeline.corpus.scan import ScanReport, parse_documents, scan
 from prime_pipeline.corpus.source import PARSER_VERSION
 from prime_pipeline.defs.documents import RAW_DOCUMENTS, in_partitions, raw_event, sync_documents
-from prime_pipeline.defs.partitions import Partition, partitions, partitions_definition
+from prime_pipeline.defs.partitions import (
+    Partition,
+    partition_of_document,
+    partitions,
+    partitions_definition,
+)
 from prime_pipeline.reporting.mode import decide_mode
 from prime_pipeline.settings import Partitioning
 from prime_pipeline.storage.documents import CatalogueEntry
@@ -145,7 +150,7 @@ def _event_logger(
 
     def log(entry: CatalogueEntry) -> None:
         if partitioning == "document":
-            context.log_event(raw_event(Partition(entry.partition_key, (entry,), is_bucket=False)))
+            context.log_event(raw_event(partition_of_document(entry)))
 
     return log
 

@@ -57,6 +57,11 @@ def partition_key_of(entry: CatalogueEntry, partitioning: Partitioning) -> str:
     return hashlib.sha256(entry.doc_id.encode()).hexdigest()[:2]
 
 
+def partition_of_document(entry: CatalogueEntry) -> Partition:
+    """The partition that a document is by itself."""
+    return Partition(entry.partition_key, (entry,), is_bucket=False)
+
+
 def partitions(entries: Iterable[CatalogueEntry], partitioning: Partitioning) -> dict[str, Partition]:
     """Documents by partition, in order of key; a bucket without documents is among them."""
     found: dict[str, list[CatalogueEntry]] = {key: [] for key in BUCKETS} if partitioning == "bucket" else {}

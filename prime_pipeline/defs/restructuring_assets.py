@@ -13,7 +13,7 @@ from prime_pipeline.defs.documents import (
     RestructuredEvents,
     in_partitions,
 )
-from prime_pipeline.defs.partitions import Partition, partitions_definition
+from prime_pipeline.defs.partitions import Partition, partition_of_document, partitions_definition
 from prime_pipeline.records import DocumentOutcome, Spending
 from prime_pipeline.refresh.restructuring import (
     RestructuringReport,
@@ -189,14 +189,13 @@ class _Log:
     def finished(self, entry: CatalogueEntry, outcome: DocumentOutcome) -> None:
         """A document was stored."""
         if self._is_by_document:
-            partition = Partition(entry.partition_key, (entry,), is_bucket=False)
-            self._log(partition, _document_metadata(self._steps, outcome))
+            self._log(partition_of_document(entry), _document_metadata(self._steps, outcome))
 
     def missing(self, keys: Iterable[str] | None = None) -> None:
         """Log what is complete and has no event yet, of all partitions or of some."""
-        missing = self._events.missing(self._steps.restructured.documents.catalogue().values())
-        for partition in missing:
-            if keys is None or partition.key in set(keys):
+        wanted = None if keys is None else set(keys)
+        for partition in self._events.missing(self._steps.restructured.documents.catalogue().values()):
+            if wanted is None or partition.key in wanted:
                 outcomes = [self._steps.restructured.outcome(entry.doc_id) for entry in partition.entries]
                 known = [outcome for outcome in outcomes if outcome]
                 describe = _bucket_metadata if partition.is_bucket else _single_metadata
