@@ -103,7 +103,8 @@ def raw_documents(partitioning: Partitioning) -> dg.AssetsDefinition:
             unknown = set(context.partition_keys) - {entry.partition_key for entry in catalogue.values()}
             failed |= dict.fromkeys(sorted(unknown), "not in the catalogue: run a refresh")
         if failed:
-            raise documents_failed(failed, len(entries))
+            n_chosen = len(entries) if partitioning == "bucket" else len(context.partition_keys)
+            raise documents_failed(failed, n_chosen)
         yield from ()  # no output: each partition has had its own event, and Dagster must not add a second one
 
     return parsed

@@ -76,7 +76,8 @@ def restructured_documents(partitioning: Partitioning) -> dg.AssetsDefinition:
             unknown = set(context.partition_keys) - {entry.partition_key for entry in entries}
             failed |= dict.fromkeys(sorted(unknown), "not in the catalogue, or never read: run a refresh")
         if failed:
-            raise documents_failed(failed, len(chosen), **_run_metadata(report, _currency(workspace)))
+            n_chosen = len(chosen) if partitioning == "bucket" else len(context.partition_keys)
+            raise documents_failed(failed, n_chosen, **_run_metadata(report, _currency(workspace)))
         yield from ()  # no output: each partition has had its own event, and Dagster must not add a second one
 
     return rewritten
