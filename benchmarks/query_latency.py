@@ -21,7 +21,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from statistics import median
@@ -53,7 +53,6 @@ from prime_pipeline.text.words import term_words
 
 DIMENSIONS = 384
 OPTIONS = RetrievalOptions()
-ALL_WORDS = replace(OPTIONS, max_word_share=1.0)
 ROUNDS = 3
 
 Vectors = NDArray[np.float32]
@@ -216,7 +215,7 @@ def timed(
     scorers: Mapping[str, LateInteractionScorer],
 ) -> Iterator[tuple[str, float]]:
     """Milliseconds of each stage of one query."""
-    lexical, depth, share = retriever.lexical, OPTIONS.arm_depth, OPTIONS.max_word_share
+    lexical, depth = retriever.lexical, OPTIONS.arm_depth
     query_vector = embedder.encode_query(query)
 
     def once(work: Callable[[], Any]) -> tuple[Any, float]:
@@ -224,11 +223,9 @@ def timed(
         result = work()
         return result, 1e3 * (time.perf_counter() - started)
 
-    documents, taken = once(lambda: lexical.search_documents(query, depth, share))
+    documents, taken = once(lambda: lexical.search_documents(query, depth))
     yield "document BM25", taken
-    by_section, taken = once(
-        lambda: best_sections_by_document(lexical, lexical.score_sections(query, share, depth), depth)
-    )
+    by_section, taken = once(lambda: best_sections_by_document(lexical, lexical.score_sections(query), depth))
     yield "section BM25", taken
     by_vector, taken = once(lambda: vectors.search(query_vector, depth))
     yield "metadata vectors", taken
@@ -237,8 +234,6 @@ def timed(
     yield "fusion", taken
     found, taken = once(lambda: find_candidates(query, lexical, vectors, embedder, OPTIONS))
     yield "**stage 1**", taken
-    _, taken = once(lambda: find_candidates(query, lexical, vectors, embedder, ALL_WORDS))
-    yield "stage 1 with all words of the query", taken
     candidates: Candidates = found
     ordered, taken = once(lambda: cheap_order(lexical, candidates, OPTIONS.n_candidates))
     yield "cheap order of sections", taken

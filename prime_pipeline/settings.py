@@ -164,13 +164,6 @@ class RetrievalSettings(_Group):
         default="restructured",
         description="What the scorer reads of a rewritten section: raw, restructured, or both (the better score counts).",
     )
-    max_word_share: float = Field(
-        default=0.5,
-        gt=0,
-        le=1,
-        description="Words of a query that a larger share of the rows holds are left out of BM25, where the others find "
-        "arm_depth documents; 1: none.",
-    )
 
 
 class PriceSettings(_Group):

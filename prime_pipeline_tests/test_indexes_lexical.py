@@ -115,36 +115,6 @@ def test_nothing_in_a_query_is_syntax(index: LexicalIndex, query: str, plain: st
     assert sections_found(index, query) == sections_found(index, plain)
 
 
-def test_frequent_words_can_be_left_out(tmp_path: Path) -> None:
-    documents = [
-        make_document("a", "the the the cat"),
-        make_document("b", "the dog"),
-        make_document("c", "the dogs", "the end"),
-    ]
-    index = opened(tmp_path / "l", *documents)
-    assert index.distinctive_words("documents_fts", "the dog", 0.7) == ["dog"]
-    assert index.distinctive_words("sections_fts", "the dog", 0.5) == ["dog"]  # stemmed: 2 of 4 sections
-    assert index.distinctive_words("sections_fts", "the dog cat", 0.4) == ["cat"]
-    assert index.search_documents("the dog", 2, 0.7) == index.search_documents("dog", 2)
-    assert sections_found(index, "the dog").keys() > sections_found(index, "dog").keys()
-    rare = index.score_sections("the dog", 0.5, depth=2)
-    assert rare.scores.tolist() == index.score_sections("dog").scores.tolist()
-
-
-def test_frequent_words_stay_where_the_others_find_too_little(tmp_path: Path) -> None:
-    index = opened(tmp_path / "l", make_document("a", "the cat"), make_document("b", "the dog", "the end"))
-    assert index.search_documents("the dog", 2, 0.5) == index.search_documents("the dog", 2)
-    assert len(index.search_documents("the dog", 2, 0.5)) == 2
-    assert len(index.score_sections("the dog", 0.5, depth=2).positions) == 3
-    assert len(index.score_sections("the dog", 0.5, depth=1).positions) == 1
-
-
-def test_a_query_of_frequent_words_only_keeps_them(tmp_path: Path) -> None:
-    index = opened(tmp_path / "l", make_document("a", "the who"), make_document("b", "who is the"))
-    assert index.distinctive_words("documents_fts", "the who", 0.1) == ["the", "who"]
-    assert {doc_id for doc_id, _ in index.search_documents("the who", 9, 0.1)} == {"a", "b"}
-
-
 def test_operators_are_words(tmp_path: Path) -> None:
     index = opened(tmp_path / "l", make_document("a", "secret"), make_document("b", "draft"))
     assert found(index, "secret NOT draft") == ["a", "b"]
@@ -169,6 +139,24 @@ def test_fuzzed_queries_are_never_errors(index: LexicalIndex) -> None:
         plain = " ".join(lexical_words(query))
         assert index.search_documents(query, 40) == index.search_documents(plain, 40)
         assert all(score > 0 for score in index.score_sections(query).scores)
+
+
+def test_queries_score_as_in_fts5(tmp_path: Path) -> None:
+    chance = random.Random(5)
+    pieces = [piece for piece in [*SPECIAL, *WORDS, "श्री"] if piece not in "\ud800\udfff"]
+    texts = [" ".join(chance.choices(pieces, k=60)) for _ in range(40)]
+    index = opened(tmp_path / "l", *(make_document(f"d{i:02}", text) for i, text in enumerate(texts)))
+    with sqlite3.connect(tmp_path / "l") as connection:
+        for _ in range(200):
+            query = " ".join(
+                ["alpha", *chance.choices([*WORDS, "श्री", "ஶ्री", *texts[0].split(), "absent"], k=3)]
+            )
+            of_fts5 = connection.execute(
+                "SELECT doc_id, -bm25(documents_fts) FROM documents_fts JOIN documents ON document_row = documents_fts.rowid"
+                " WHERE documents_fts MATCH ? ORDER BY 2 DESC, 1",
+                (match_expression(lexical_words(query)),),
+            ).fetchall()
+            assert index.search_documents(query, 100) == of_fts5
 
 
 @pytest.mark.parametrize(

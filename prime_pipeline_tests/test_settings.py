@@ -257,7 +257,6 @@ def test_every_retrieval_and_metadata_setting_reaches_its_stage() -> None:
         "top_k": 6,
         "time_limit_ms": 8,
         "section_text": "both",
-        "max_word_share": 0.75,
     }
     metadata = {"reading": "paper_literal", "n_terms": 1, "alpha": 0.5, "beta": 3.0, "max_headings": 2}
     settings = load_settings({"retrieval": retrieval, "metadata": metadata})

@@ -1,4 +1,4 @@
-"""The lexical index: SQLite FTS5 with one row per document and one per section.
+"""The lexical index: SQLite FTS5 with one row per document and one per section, and posting lists to score them by.
 
 The file holds everything a hit needs (raw and rewritten section texts, headings, line ranges), so that a reader of an
 old build is not disturbed by what happens to the corpus. The FTS tables are contentless: what was indexed of a row is
@@ -16,14 +16,14 @@ import unicodedata
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from prime_pipeline.errors import IndexCorrupt, SchemaMismatch, StoreUnavailable
+from prime_pipeline.indexes.postings import IndexedTexts, PostingLists, Tokenizer
 from prime_pipeline.progress import Progress, silent
 from prime_pipeline.records import Document
 from prime_pipeline.storage.atomic import atomic_path
@@ -31,7 +31,7 @@ from prime_pipeline.storage.sqlite import errors_as, open_finished
 from prime_pipeline.text.normal_form import lexical_form
 from prime_pipeline.text.words import cjk_share, lexical_words
 
-LEXICAL_VERSION = 3
+LEXICAL_VERSION = 4
 REBUILD_SHARE = 0.2
 """A larger share of changed documents makes a fresh build; below, a copy of the build before is brought up to date."""
 MAX_QUERY_WORDS = 1_000
@@ -42,11 +42,17 @@ CJK_WARNING_SHARE = 0.1
 LexicalSource = Literal["raw", "restructured", "both"]
 """Which text of a section BM25 sees; without restructuring there is only the raw one. Rewriting costs lexical matches."""
 
-FtsTable = Literal["documents_fts", "sections_fts"]
-"""The two tables that BM25 is computed over."""
+_FtsTable = Literal["documents_fts", "sections_fts"]
 
 _Origin = tuple[int, str, str]
-_WORD_COUNTS_KEPT = 65_536
+# secure_delete: in a copy, the texts that are taken out would otherwise stay readable between the others.
+_PRAGMAS = (
+    "journal_mode=OFF",
+    "synchronous=OFF",
+    "temp_store=MEMORY",
+    "cache_size=-65536",
+    "secure_delete=ON",
+)
 _SCHEMA = """
 CREATE TABLE origin (lexical_version INTEGER NOT NULL, unicode_version TEXT NOT NULL, source TEXT NOT NULL);
 CREATE TABLE documents (
@@ -58,8 +64,6 @@ CREATE TABLE sections (
     text TEXT NOT NULL, body_start INTEGER NOT NULL, start_line INTEGER, end_line INTEGER, rewritten TEXT,
     UNIQUE (document_row, ordinal)
 );
-CREATE VIRTUAL TABLE documents_fts USING fts5 (text, content = '', tokenize = 'porter unicode61 remove_diacritics 2');
-CREATE VIRTUAL TABLE sections_fts USING fts5 (text, content = '', tokenize = 'porter unicode61 remove_diacritics 2');
 """
 
 
@@ -68,6 +72,13 @@ _STORED_SECTIONS = (
     "SELECT doc_id, ordinal, title, heading_path, text, body_start, source_path, start_line, end_line, rewritten"
     " FROM documents JOIN sections USING (document_row)"
 )
+
+
+class _Texts(NamedTuple):
+    """The two tables that BM25 is computed over, while they are written."""
+
+    documents: IndexedTexts
+    sections: IndexedTexts
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,13 +159,17 @@ def _bring_up_to_date(
     """Make a file, empty or a copy of an earlier index, the index of these versions."""
     connection = sqlite3.connect(path, isolation_level=None)
     try:
-        # secure_delete: in a copy, the texts that are taken out would otherwise stay readable between the others.
-        for pragma in ("journal_mode=OFF", "synchronous=OFF", "cache_size=-65536", "secure_delete=ON"):
+        for pragma in _PRAGMAS:
             connection.execute(f"PRAGMA {pragma}")
         connection.execute("BEGIN")
-        n_removed = _remove_outdated(connection, kept, source) if kept else _create_tables(connection, source)
+        if not kept:
+            _create_tables(connection, source)
+        texts = _Texts(*(IndexedTexts(connection, table, is_new=not kept) for table in get_args(_FtsTable)))
+        n_removed = _remove_outdated(connection, texts, kept, source) if kept else 0
         to_write = [(doc_id, version) for doc_id, version in versions if doc_id not in kept]
-        share = _write_documents(connection, to_write, load, source, progress)
+        share = _write_documents(connection, texts, to_write, load, source, progress)
+        for table in texts:
+            table.finish(progress)
         connection.execute("COMMIT")
         n_documents, n_sections = _counts(connection)
     finally:
@@ -162,11 +177,10 @@ def _bring_up_to_date(
     return LexicalBuild(n_documents, n_sections, len(to_write), n_removed, share)
 
 
-def _create_tables(connection: sqlite3.Connection, source: LexicalSource) -> int:
+def _create_tables(connection: sqlite3.Connection, source: LexicalSource) -> None:
     for statement in _SCHEMA.split(";\n"):
         connection.execute(statement)
     connection.execute("INSERT INTO origin VALUES (?, ?, ?)", _expected_origin(source))
-    return 0
 
 
 def _kept_versions(
@@ -200,7 +214,9 @@ def _origin(connection: sqlite3.Connection) -> _Origin:
     return (*found, "", "")[:3]
 
 
-def _remove_outdated(connection: sqlite3.Connection, kept: Mapping[str, str], source: LexicalSource) -> int:
+def _remove_outdated(
+    connection: sqlite3.Connection, texts: _Texts, kept: Mapping[str, str], source: LexicalSource
+) -> int:
     rows = connection.execute("SELECT document_row, doc_id, title FROM documents").fetchall()
     outdated = [(row, title) for row, doc_id, title in rows if doc_id not in kept]
     for document_row, title in outdated:
@@ -209,16 +225,11 @@ def _remove_outdated(connection: sqlite3.Connection, kept: Mapping[str, str], so
             " ORDER BY ordinal",
             (document_row,),
         ).fetchall()
-        delete = "INSERT INTO {0} ({0}, rowid, text) VALUES ('delete', ?, ?)"
         bodies = [_indexed_body(text[start:], rewritten, source) for _, _, text, start, rewritten in sections]
         headings = [json.loads(path) for _, path, *_ in sections]
-        connection.execute(
-            delete.format("documents_fts"), (document_row, _document_text(title, headings, bodies))
-        )
+        texts.documents.remove(document_row, _document_text(title, headings, bodies))
         for (section_row, *_), heading_path, body in zip(sections, headings, bodies, strict=True):
-            connection.execute(
-                delete.format("sections_fts"), (section_row, _section_text(title, heading_path, body))
-            )
+            texts.sections.remove(section_row, _section_text(title, heading_path, body))
         connection.execute("DELETE FROM sections WHERE document_row = ?", (document_row,))
         connection.execute("DELETE FROM documents WHERE document_row = ?", (document_row,))
     return len(outdated)
@@ -226,6 +237,7 @@ def _remove_outdated(connection: sqlite3.Connection, kept: Mapping[str, str], so
 
 def _write_documents(
     connection: sqlite3.Connection,
+    texts: _Texts,
     versions: Sequence[tuple[str, str]],
     load: Callable[[str, str], Document],
     source: LexicalSource,
@@ -236,7 +248,7 @@ def _write_documents(
     for position, (doc_id, version) in enumerate(versions, start=1):
         document = load(doc_id, version)
         text = document.text
-        _write_document(connection, document, version, source)
+        _write_document(connection, texts, document, version, source)
         n_cjk += cjk_share(text) * len(text)
         n_characters += len(text)
         progress("lexical index", position, len(versions))
@@ -244,10 +256,11 @@ def _write_documents(
 
 
 def _write_document(
-    connection: sqlite3.Connection, document: Document, version: str, source: LexicalSource
+    connection: sqlite3.Connection, texts: _Texts, document: Document, version: str, source: LexicalSource
 ) -> None:
     sections = document.content_sections
-    document_row = connection.execute(
+    document_row = _inserted(
+        connection,
         "INSERT INTO documents (doc_id, version, title, source_path, properties) VALUES (?, ?, ?, ?, ?)",
         (
             document.doc_id,
@@ -256,15 +269,13 @@ def _write_document(
             document.source_path,
             json.dumps(dict(document.properties), sort_keys=True),
         ),
-    ).lastrowid
+    )
     bodies = [_indexed_body(s.text[s.body_start :], s.rewritten, source) for s in sections]
     headings = [section.heading_path for section in sections]
-    connection.execute(
-        "INSERT INTO documents_fts (rowid, text) VALUES (?, ?)",
-        (document_row, _document_text(document.title, headings, bodies)),
-    )
+    texts.documents.add(document_row, _document_text(document.title, headings, bodies))
     for section, body in zip(sections, bodies, strict=True):
-        section_row = connection.execute(
+        section_row = _inserted(
+            connection,
             "INSERT INTO sections (document_row, ordinal, heading_path, text, body_start, start_line, end_line,"
             " rewritten) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             (
@@ -277,9 +288,13 @@ def _write_document(
                 section.end_line,
                 section.rewritten,
             ),
-        ).lastrowid
-        text = _section_text(document.title, section.heading_path, body)
-        connection.execute("INSERT INTO sections_fts (rowid, text) VALUES (?, ?)", (section_row, text))
+        )
+        texts.sections.add(section_row, _section_text(document.title, section.heading_path, body))
+
+
+def _inserted(connection: sqlite3.Connection, statement: str, values: tuple[str | int | None, ...]) -> int:
+    """The number of the row that a statement inserts."""
+    return connection.execute(statement, values).lastrowid or 0
 
 
 def _indexed_body(body: str, rewritten: str | None, source: LexicalSource) -> str:
@@ -423,55 +438,25 @@ class LexicalIndex:
         order = np.lexsort((table[:, 2], owners))
         self.sections = SectionTable(table[order, 0], owners[order], table[order, 2])
         self._section_of_row = _inverse(self.sections.rows)
-        self._n_rows_with = lru_cache(_WORD_COUNTS_KEPT)(self._count_rows_with)
+        self._tokenizer = Tokenizer()
+        self._postings = {table: PostingLists(self._rows, table) for table in get_args(_FtsTable)}
 
-    def search_documents(
-        self, query: str, depth: int, max_word_share: float = 1.0
-    ) -> list[tuple[str, float]]:
-        """The best documents by BM25 over their whole text; ties by id, higher is better.
-
-        Args:
-            query: Any text.
-            depth: Documents to return, at most.
-            max_word_share: Words that a larger share of the rows holds are left out where the others find ``depth``
-                documents; 1 leaves none out.
-        """
-        words = self.distinctive_words("documents_fts", query, max_word_share)
-        positions, scores = self._matches("documents_fts", words, self._document_of_row)
-        if len(positions) < depth and max_word_share < 1:
-            positions, scores = self._matches("documents_fts", _words(query), self._document_of_row)
+    def search_documents(self, query: str, depth: int) -> list[tuple[str, float]]:
+        """The best ``depth`` documents by BM25 over their whole text; ties by id, higher is better."""
+        positions, scores = self._bm25("documents_fts", query)
         order = np.lexsort((positions, -scores))[:depth]
         return [(self.doc_ids[positions[i]], float(scores[i])) for i in order]
 
-    def score_sections(self, query: str, max_word_share: float = 1.0, depth: int = 1) -> SectionScores:
-        """BM25 of every section that shares a word with the query.
-
-        Words that a larger share of the sections holds are left out where the others find ``depth`` documents; a
-        ``max_word_share`` of 1 leaves none out.
-        """
-        words = self.distinctive_words("sections_fts", query, max_word_share)
-        positions, scores = self._matches("sections_fts", words, self._section_of_row)
-        if max_word_share < 1 and len(np.unique(self.sections.documents[positions])) < depth:
-            positions, scores = self._matches("sections_fts", _words(query), self._section_of_row)
-        order = np.argsort(positions, kind="stable")
-        return SectionScores(positions[order], scores[order])
-
-    def distinctive_words(self, table: FtsTable, query: str, max_word_share: float) -> list[str]:
-        """The query's words that at most this share of a table's rows hold; all of them, if all are more frequent.
-
-        BM25 gives a word in half of the rows no weight, and one in a tenth of them little, yet rows that hold nothing but
-        frequent words are most of those that are scored. How many rows hold a word is asked of the index itself, since it
-        stems words, and is remembered.
-        """
-        words = _words(query)
-        if max_word_share >= 1:
-            return words
-        most = max_word_share * len(self.doc_ids if table == "documents_fts" else self.sections.rows)
-        return [word for word in words if self._n_rows_with(table, word) <= most] or words
+    def score_sections(self, query: str) -> SectionScores:
+        """BM25 of every section that shares a word with the query."""
+        return SectionScores(*self._bm25("sections_fts", query))
 
     def document_frequency(self, word: str) -> int:
         """In how many documents a query's word occurs, as queries find it (by stem); see :func:`lexical_words`."""
-        return self._n_rows_with("documents_fts", word)
+        ((n_rows,),) = self._rows(
+            "SELECT count(*) FROM documents_fts WHERE documents_fts MATCH ?", match_expression([word])
+        )
+        return int(n_rows)
 
     def words_in(self, words: Iterable[str], section: StoredSection) -> list[str]:
         """Those of a query's words that occur in a section, title and headings included, as queries find them."""
@@ -509,23 +494,28 @@ class LexicalIndex:
 
     def close(self) -> None:
         """Close the file."""
+        self._tokenizer.close()
         with self._lock:
             self._connection.close()
 
-    def _count_rows_with(self, table: FtsTable, word: str) -> int:
-        statement = f"SELECT count(*) FROM {table} WHERE {table} MATCH ?"  # noqa: S608
-        ((n_rows,),) = self._rows(statement, match_expression([word]))
-        return int(n_rows)
+    def _bm25(self, table: _FtsTable, query: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Positions of the rows that hold a word of the query, ascending, and their BM25, summed in the order of the words."""
+        position_of_row = self._document_of_row if table == "documents_fts" else self._section_of_row
+        total: NDArray[np.float64] = np.zeros(len(position_of_row))
+        for word in _words(query):
+            rows, scores = self._bm25_of_word(table, word)
+            total[position_of_row[rows]] += scores
+        found = np.flatnonzero(total)  # no word that occurs is worth 0
+        return found, total[found]
 
-    def _matches(
-        self, table: FtsTable, words: Sequence[str], position_of_row: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        expression = match_expression(words)
-        if not expression:
-            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float64)
+    def _bm25_of_word(self, table: _FtsTable, word: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        tokens = self._tokenizer.tokens(word)
+        if len(tokens) == 1:
+            return self._postings[table].bm25(tokens[0])
+        # A phrase: where its tokens stand is known to FTS5 only.
         statement = f"SELECT rowid, -bm25({table}) FROM {table} WHERE {table} MATCH ?"  # noqa: S608
-        matches = np.array(self._rows(statement, expression), dtype=np.float64).reshape(-1, 2)
-        return position_of_row[matches[:, 0].astype(np.int64)], matches[:, 1]
+        matches = np.array(self._rows(statement, match_expression([word])), dtype=np.float64).reshape(-1, 2)
+        return matches[:, 0].astype(np.int64), matches[:, 1]
 
     def _rows(self, query: str, *parameters: str | int) -> list[tuple[Any, ...]]:
         with self._lock, errors_as(self._path, IndexCorrupt):

@@ -33,8 +33,6 @@ class RetrievalOptions:
             Rankings for evaluation know none.
         section_text: What the scorer reads of a rewritten section; the paper's full mode scores the rewritten text.
             ``both`` reads the raw and the rewritten one, and the better score counts.
-        max_word_share: Words of a query that more than this share of the rows hold have no say in a lexical arm that finds
-            ``arm_depth`` documents by the others; 1 for all words.
     """
 
     arms: tuple[Arm, ...] = ("document_bm25", "section_bm25", "metadata_vector")
@@ -49,7 +47,6 @@ class RetrievalOptions:
     top_k: int = 5
     time_limit_ms: int = 0
     section_text: SectionText = "restructured"
-    max_word_share: float = 0.5
 
     @property
     def determinants(self) -> dict[str, Any]:

@@ -50,11 +50,11 @@ def find_candidates(
 ) -> Candidates:
     """Ask every arm and fuse what they say; each arm goes as much deeper as documents are excluded."""
     depth = options.arm_depth + len(excluded)
-    section_scores = lexical.score_sections(query, options.max_word_share, depth)
+    section_scores = lexical.score_sections(query)
     arms: dict[str, list[tuple[str, float]]] = {}
     for arm in options.arms:
         if arm == "document_bm25":
-            found = lexical.search_documents(query, depth, options.max_word_share)
+            found = lexical.search_documents(query, depth)
         elif arm == "section_bm25":
             found = best_sections_by_document(lexical, section_scores, depth)
         else:

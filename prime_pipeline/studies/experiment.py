@@ -70,8 +70,7 @@ def pipeline_options(pipeline: Pipeline, options: RetrievalOptions) -> Retrieval
         cut = options if options.scorer == "late_interaction" else _UNUSED
         return replace(options, arms=arms, top_k=_UNUSED.top_k, windows_per_section=cut.windows_per_section)
     rrf_k = options.rrf_k if len(arms) > 1 else _UNUSED.rrf_k
-    word_share = options.max_word_share if len(arms) > 1 else _UNUSED.max_word_share
-    return RetrievalOptions(arms, options.arm_depth, rrf_k, scorer="none", max_word_share=word_share)
+    return RetrievalOptions(arms, options.arm_depth, rrf_k, scorer="none")
 
 
 @dataclass(frozen=True, slots=True)
