@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
+
+import pytest
 
 from prime_pipeline_tests.conftest import missing
 
 _START_S = 60
+_END_S = 30
+_ROOT = Path(__file__).parent.parent
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +76,46 @@ def redis() -> Iterator[str]:
                 yield f"redis+socket://{path}"
             finally:
                 server.kill()
+
+
+def own_environment(**variables: str) -> dict[str, str]:
+    """Variables for a process of this clone that sees no settings of the machine."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("PRIME_", "DAGSTER_"))}
+    return {**kept, "PYTHONPATH": str(_ROOT), "HF_HUB_OFFLINE": "1", **variables}
+
+
+@contextmanager
+def running(command: Sequence[str], folder: Path, log: Path) -> Iterator[None]:
+    """A process in a folder that writes to a log. All that it started ends with the block."""
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command,
+            cwd=folder,
+            env=own_environment(),
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        yield
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGINT)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_END_S)
+        with suppress(ProcessLookupError):  # nobody is left
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def wait_until(condition: Callable[[], _T], what: str, timeout_s: float) -> _T:
+    """What a condition says as soon as it says something; the test fails if it does not in time."""
+    deadline = time.monotonic() + timeout_s
+    while time.monotonic() < deadline:
+        if found := condition():
+            return found
+        time.sleep(1.0)
+    return pytest.fail(f"{what} did not happen within {timeout_s:.0f} s")
 
 
 def free_port() -> int:

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +16,7 @@ import requests
 
 from prime_pipeline_tests.defs.conftest import PAGES
 from prime_pipeline_tests.defs.test_backfills import LAUNCH
+from prime_pipeline_tests.servers import free_port, running, wait_until
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -50,48 +48,16 @@ class Ui:
             return False
 
 
-def wait_until(condition: Any, what: str, timeout_s: float) -> Any:
-    deadline = time.monotonic() + timeout_s
-    while time.monotonic() < deadline:
-        if found := condition():
-            return found
-        time.sleep(1.0)
-    return pytest.fail(f"{what} did not happen within {timeout_s:.0f} s")
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 @contextmanager
 def served(command: list[str], port: int, folder: Path, log: Path) -> Iterator[Ui]:
     """Run a server until the block ends; its whole process group goes with it."""
-    environment = {k: v for k, v in os.environ.items() if k not in ("PRIME_HOME", "DAGSTER_HOME")}
-    environment["PYTHONPATH"] = str(ROOT)
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            command,
-            cwd=folder,
-            env=environment,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-    try:
+    with running(command, folder, log):
         ui = Ui(f"http://127.0.0.1:{port}")
         try:
             wait_until(ui.is_ready, "the web server's start", 300)
         except pytest.fail.Exception:
             pytest.fail(f"the web server did not start:\n{log.read_text()[-4000:]}")
         yield ui
-    finally:
-        os.killpg(process.pid, signal.SIGINT)
-        try:
-            process.wait(30)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
 
 
 def test_the_ui_lists_assets_and_backfills_all_partitions(tmp_path: Path, corpus: Path) -> None:
