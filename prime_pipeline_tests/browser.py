@@ -10,13 +10,19 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 from PIL import Image
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import FloatRect, Page, expect, sync_playwright
 
 from prime_pipeline_tests.conftest import missing
 
 WIDTH = 1400
 GROUPS = ("corpus", "restructuring", "offline", "full", "reports")
 _PATIENCE_MS = 60_000  # beside other tests on the same cores
+
+_ASSETS_ARE_GREEN = """(names) => names.every((name) => [...document.querySelectorAll("svg foreignObject *")].some((node) => {
+    if (node.textContent !== name) return false;
+    const [red, green, blue] = getComputedStyle(node).backgroundColor.match(/[\\d.]+/g).map(Number);
+    return green > red + 8 && green > blue;
+}))"""
 
 
 @contextmanager
@@ -45,13 +51,16 @@ def open_lineage(page: Page, url: str) -> None:
         f"{url}/asset-groups?{urlencode({'expanded': opened, 'asset-selection': 'not group:experiment'})}"
     )
     page.locator("svg").get_by_text("raw_documents", exact=True).wait_for()
+    # States come after names, those of some groups earlier than those of others.
+    page.wait_for_function(
+        _ASSETS_ARE_GREEN, arg=["raw_documents", "restructuring", "text_density", "warehouse"]
+    )
 
 
-def keep_screenshot(page: Page, path: Path) -> None:
-    """A picture of what is seen, in at most 256 colours."""
+def keep_screenshot(page: Page, path: Path, part: FloatRect | None = None) -> None:
+    """A picture of what is seen, or of a part of it, in at most 256 colours."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    page.wait_for_load_state("networkidle")  # states of assets come after their names
-    page.screenshot(path=path, animations="disabled")
+    page.screenshot(path=path, animations="disabled", clip=part)
     with Image.open(path) as picture:
         reduced = picture.convert("RGB").quantize(256, dither=Image.Dither.NONE)
     reduced.save(path, optimize=True)
