@@ -27,7 +27,7 @@ def settings_reference() -> str:
     parts = [
         MADE,
         "# Settings",
-        "From options, `PRIME_*` variables and `prime.toml` files, see the [README](../README.md#settings).",
+        "From options, `PRIME_*` variables and `prime.toml` files, see [configuration](configuration.md).",
         _settings_table(top, "PRIME_"),
     ]
     for path, group in _groups(Settings, ()):

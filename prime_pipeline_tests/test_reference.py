@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 from pathlib import Path
 from typing import Any
@@ -36,3 +37,16 @@ def test_commands_are_told_with_arguments_and_options(reference: dict[str, Any])
     assert "## `prime search QUERY`" in text
     (option,) = {line for line in text.splitlines() if line.startswith("| `--sample`")}
     assert "rewrit" in option.lower()
+
+
+@pytest.mark.parametrize(
+    "page", [DOCS.parent / "README.md", *sorted(DOCS.glob("*.md"))], ids=lambda p: p.stem
+)
+def test_pages_refer_to_what_is_there(page: Path) -> None:
+    found = re.findall(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)", page.read_text(encoding="utf-8"))
+    for target, anchor in found:
+        path = (page.parent / target) if target else page
+        assert path.exists(), target
+        if anchor:
+            headings = re.findall(r"^#+ (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+            assert anchor in [re.sub(r"[^\w -]", "", h.lower()).replace(" ", "-") for h in headings], anchor
