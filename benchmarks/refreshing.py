@@ -2,10 +2,13 @@
 
     python benchmarks/refreshing.py --data DIR/qasper-mini/qasper-mini.json --documents 10000
 
+    python benchmarks/refreshing.py --data DIR/qasper-mini/qasper-mini.json --documents 100000 --max-sections 1 --partitioning bucket
+
 Runs `prime refresh` in processes of its own over a folder of synthetic documents (see ``synthetic.py``) in a fresh home: everything, then
 with nothing changed, one document changed (its abstract, so that its metadata text has to be embedded), one that the studies read
 changed, one added, one removed. Seconds by step are those of Dagster's events; ``start`` is measured beside in processes that do nothing
-else: the interpreter with everything that a refresh imports, and the model with one text encoded, where a refresh encodes any.
+else: the interpreter with everything that a refresh imports, and the model with one text encoded, where a refresh encodes any. At last the web server of
+the home is asked for the status of all partitions of each asset, as the UI asks for it.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -21,10 +25,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from typing import Any
 
+import httpx
 from synthetic import SyntheticCorpus, doc_id_of
 
-from prime_pipeline.defs.instance import open_instance
+from prime_pipeline.defs.instance import open_instance, ui_command
 from prime_pipeline.storage.home import Home
 from prime_pipeline.studies.findings import drawn
 
@@ -36,6 +42,13 @@ ENCODES = (
     "from prime_pipeline.models.embedder import SentenceTransformerEmbedder as E; E().encode(['one text'])"
 )
 START_ROUNDS = 3
+STATUS_ROUNDS = 5
+STATUS_QUERY = """
+query Status($key: AssetKeyInput!) { assetNodeOrError(assetKey: $key) { ... on AssetNode {
+  partitionKeys assetPartitionStatuses { ... on DefaultPartitionStatuses {
+    materializedPartitions failedPartitions unmaterializedPartitions materializingPartitions } } } } }
+"""
+ASSETS_QUERY = "{ assetNodes { assetKey { path } isPartitioned } }"
 SHOWN_SHARE = 0.01
 """Steps that take less than this share of every refresh are shown together."""
 
@@ -114,6 +127,50 @@ def changes(corpus: SyntheticCorpus, folder: Path, n_documents: int) -> dict[str
     }
 
 
+def status_seconds(home: Path, data_folder: Path) -> dict[str, list[float]]:
+    """Seconds of each answer of the home's web server about the partitions of each partitioned asset."""
+    command, environment = ui_command(Home.at(home), "127.0.0.1", port := free_port())
+    command = [*command[:2], "dagster_webserver", *command[4:]]  # without the daemon
+    address = f"http://127.0.0.1:{port}/graphql"
+    process = subprocess.Popen(command, env=environment, cwd=data_folder, stderr=subprocess.DEVNULL)
+    try:
+        assets = asked(address, {"query": ASSETS_QUERY}, patience_s=120)["assetNodes"]
+        found: dict[str, list[float]] = {}
+        for path in sorted(asset["assetKey"]["path"] for asset in assets if asset["isPartitioned"]):
+            for _ in range(STATUS_ROUNDS):
+                started = time.perf_counter()
+                asked(address, {"query": STATUS_QUERY, "variables": {"key": {"path": path}}})
+                found.setdefault("/".join(path), []).append(time.perf_counter() - started)
+        return found
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def asked(address: str, question: Mapping[str, object], patience_s: float = 0.0) -> Any:
+    """The data of a GraphQL answer; waits as long for the server to come up."""
+    end = time.monotonic() + patience_s
+    while True:
+        try:
+            return httpx.post(address, json=question, timeout=120).raise_for_status().json()["data"]
+        except httpx.TransportError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.5)
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+def print_status(found: Mapping[str, Sequence[float]]) -> None:
+    print("\n| status of the partitions of | first, s | median of the others, s |\n| --- | ---: | ---: |")
+    for asset, seconds in found.items():
+        print(f"| {asset} | {seconds[0]:.2f} | {median(seconds[1:]):.2f} |")
+
+
 def print_refreshes(refreshes: Sequence[Refresh], start: tuple[float, float]) -> None:
     interpreter, model = start
     print(f"Start: {interpreter:.1f} s for the interpreter and all imports, {model:.1f} s for the model.\n")
@@ -154,19 +211,24 @@ def main() -> None:
     )
     parser.add_argument("--data", type=Path, required=True, help="qasper-mini.json")
     parser.add_argument("--documents", type=int, default=1_000)
+    parser.add_argument("--max-sections", type=int, help="of a document; by default as many as papers have")
+    parser.add_argument("--partitioning", choices=["document", "bucket"], default="document")
     parser.add_argument(
         "--folder", type=Path, help="where all is made; by default below the system's temporary folder"
     )
     given = parser.parse_args()
-    corpus = SyntheticCorpus(given.data)
+    os.environ["PRIME_PARTITIONING"] = given.partitioning
+    corpus = SyntheticCorpus(given.data, max_sections=given.max_sections)
     with tempfile.TemporaryDirectory(dir=given.folder) as name:
         folder, home = Path(name) / "corpus", Path(name) / "home"
         refreshes = []
         for what, change in changes(corpus, folder, given.documents).items():
             change()
             refreshes.append(refreshed(what, home, folder))
+        status = status_seconds(home, folder)
     print_refreshes(refreshes, start_seconds())
     print_steps(refreshes)
+    print_status(status)
 
 
 if __name__ == "__main__":

@@ -89,9 +89,10 @@ class SyntheticCorpus:
     Args:
         data: ``qasper-mini.json`` or another file of that form.
         seed: Another one gives another corpus.
+        max_sections: Of a document, beside its abstract.
     """
 
-    def __init__(self, data: Path, seed: int = 0) -> None:
+    def __init__(self, data: Path, seed: int = 0, max_sections: int | None = None) -> None:
         papers = json.loads(data.read_text(encoding="utf-8")).values()
         texts = [["\n".join(section["paragraphs"]) for section in paper["full_text"]] for paper in papers]
         words = Counter(w.lower() for sections in texts for text in sections for w in _WORD.findall(text))
@@ -99,7 +100,7 @@ class SyntheticCorpus:
         self._words = np.array(sorted(words), dtype=object)
         counts = np.array([words[word] for word in self._words], dtype=np.float64)
         self._cumulative = np.cumsum(counts / counts.sum())
-        self._n_sections = [len(sections) for sections in texts]
+        self._n_sections = [len(sections[:max_sections]) for sections in texts]
         lengths = [len(_WORD.findall(text)) for sections in texts for text in sections]
         self._lengths = [min(max(length, 5), MAX_WORDS_PER_SECTION) for length in lengths]
         self._abstract_lengths = [max(20, len(_WORD.findall(paper["abstract"]))) for paper in papers]
