@@ -32,6 +32,7 @@ from prime_pipeline.storage.seal import read_seal
 from prime_pipeline.workspace import Workspace
 
 ARMS: tuple[Arm, ...] = ("document_bm25", "section_bm25", "metadata_vector")
+DEFAULT_MIXTURE = (RetrievalOptions().scorer_weight, RetrievalOptions().stage1_weight)
 N_CANDIDATES = 30
 RRF_K = 60
 
@@ -39,7 +40,7 @@ Scores = NDArray[np.float64]
 Weights = tuple[float, float, float]
 """Of the arms, in their order."""
 Mixture = tuple[float, float]
-"""Weights of the scorer and of stage 1 beside section BM25, all z-normalised over the scored sections."""
+"""Weights of the scorer and of stage 1 beside section BM25, all z-normalised over the scored sections; see ``RetrievalOptions``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +112,17 @@ class Captured:
         return {self.doc_ids[at]: 1.0 / rank for rank, at in enumerate(order, start=1)}
 
     def reranked(
-        self, query: CapturedQuery, fused: Scores, scored: NDArray[np.int64], mixture: Mixture = (1.0, 0.0)
+        self,
+        query: CapturedQuery,
+        fused: Scores,
+        scored: NDArray[np.int64],
+        mixture: Mixture = DEFAULT_MIXTURE,
     ) -> dict[str, float]:
         """Documents by their best scored section, then the others as stage 1 has them."""
         of_scorer, of_stage1 = mixture
         scores = z_normalised(query.lexical[scored]) + of_scorer * z_normalised(query.own[scored])
-        scores = scores + of_stage1 * z_normalised(fused[self.documents[scored]])
+        shares = 1.0 / np.bincount(self.documents)[self.documents[scored]]
+        scores = scores + of_stage1 * shares * z_normalised(fused[self.documents[scored]])
         best: dict[int, float] = {}
         for at, score in zip(self.documents[scored].tolist(), scores.tolist(), strict=True):
             best[at] = max(best.get(at, -np.inf), score)

@@ -18,6 +18,7 @@ from statistics import fmean, median
 
 import numpy as np
 from captured import (
+    DEFAULT_MIXTURE,
     Captured,
     CapturedQuery,
     Mixture,
@@ -36,8 +37,8 @@ PLAIN: Weights = (1.0, 1.0, 1.0)
 BUDGET = 48
 SECTION_BM25: Weights = (0.0, 1.0, 0.0)
 MIXTURES: tuple[Mixture, ...] = (
-    (1.0, 0.0),
-    *((a, b) for a, b in product((0.5, 1.0, 1.5, 2.0), (0.0, 0.5, 1.0, 1.5, 2.0)) if (a, b) != (1.0, 0.0)),
+    DEFAULT_MIXTURE,
+    *(m for m in product((0.5, 1.0, 1.5, 2.0), (0.0, 0.5, 1.0, 1.5, 2.0)) if m != DEFAULT_MIXTURE),
 )
 WEIGHTS: tuple[Weights, ...] = (
     PLAIN,
@@ -92,7 +93,7 @@ def rows(
         yield f"stage 1, weights by {name}", " and ".join(adaptive.chosen), adaptive.per_query, plain
     by_mixture = {mixture: scored(captured, mixture) for mixture in MIXTURES}
     first = by_mixture[MIXTURES[0]]
-    yield "sections scored, mixture (1, 0)", "", first, plain
+    yield f"sections scored, mixture {DEFAULT_MIXTURE}", "", first, plain
     mixed = cross_fit({str(mixture): values for mixture, values in by_mixture.items()}, clusters)
     yield "sections scored, mixture by folds", " and ".join(mixed.chosen), mixed.per_query, first
     yield "the same, against section BM25", "", mixed.per_query, section_bm25

@@ -3,7 +3,7 @@
     python benchmarks/query_latency.py --data DIR/qasper-mini/qasper-mini.json --documents 1000 10000 100000
 
 Each size is a build of synthetic documents (see ``synthetic.py``), published and opened as any other; it is built in one process
-and asked in another, whose peaks are the memory. Vectors, of documents, queries and tokens, are random unit vectors in
+and asked in another, whose peaks are the memory, and all are built before the first is asked. Vectors, of documents, queries and tokens, are random unit vectors in
 the dimensions of the embedded model, as many as its tokenizer finds tokens: no search or scoring time depends on
 their values, and so no query is encoded here. Every query is asked once before it is timed: files are in the page cache, and
 the token vectors of its sections in their cache.
@@ -296,11 +296,9 @@ def main() -> None:
         "--folder", type=Path, help="where builds are made; by default below the system's temporary folder"
     )
     given = parser.parse_args()
-    builds, asked = [], []
-    for n_documents in given.documents:
-        with tempfile.TemporaryDirectory(dir=given.folder) as folder:
-            builds.append(in_own_process(build, given.data, Path(folder), n_documents))
-            asked.append(in_own_process(ask, given.data, builds[-1].folder, n_documents, given.queries))
+    with tempfile.TemporaryDirectory(dir=given.folder) as folder:
+        builds = [in_own_process(build, given.data, Path(folder) / f"{n}", n) for n in given.documents]
+        asked = [in_own_process(ask, given.data, b.folder, b.n_documents, given.queries) for b in builds]
     print_latency(builds, asked, given.queries)
     print_builds(builds, asked)
 

@@ -149,7 +149,8 @@ class RetrievalSettings(_Group):
         default=1.0, description="Of late interaction in the score of a section, where section BM25 has 1."
     )
     stage1_weight: _Threshold = Field(
-        default=0.0, description="Of the score of the section's document in stage 1, likewise."
+        default=0.5,
+        description="Of the score of the section's document in stage 1, likewise; each section of a document has an equal share.",
     )
     windows_per_section: _Count = Field(
         default=4,

@@ -102,7 +102,7 @@ def test_only_the_arms_that_were_asked_are_told(retriever: Retriever) -> None:
 
 def test_the_normalised_signals_add_up_to_the_score(retriever: Retriever) -> None:
     for explained in retriever.explain("which engine burns fuel").hits:
-        assert set(explained.added) == {"section_bm25", "late_interaction"}
+        assert set(explained.added) == {"section_bm25", "late_interaction", "stage1"}
         assert sum(explained.added.values()) == pytest.approx(explained.hit.score)
 
 

@@ -61,7 +61,7 @@ def test_a_hit_carries_its_way_back_to_the_raw_text(retriever: Retriever) -> Non
     assert hit.text == section.text == "## Dough\nKnead  flour & water.\n\n    code = 1"
     assert hit.stage1_rank == 1
     assert hit.arm_ranks == {"document_bm25": 1, "section_bm25": 1, "metadata_vector": 1}
-    assert set(hit.signals) == {"section_bm25", "late_interaction"}
+    assert set(hit.signals) == {"section_bm25", "late_interaction", "stage1"}
 
 
 def test_a_hit_of_one_arm_says_so(retriever: Retriever) -> None:

@@ -123,7 +123,7 @@ def test_a_scorer_may_be_mixed_with_bm25(lexical: LexicalIndex) -> None:
 def test_signals_are_told_as_they_were_added_up(lexical: LexicalIndex) -> None:
     found = candidates(lexical, "b", "c", "a")
     mixed = rerank_sections("bread", lexical, found, LengthScorer(is_mixed=True), EVERYTHING)
-    assert all(hit.added.keys() == {"section_bm25", "length"} for hit in mixed)
+    assert all(hit.added.keys() == {"section_bm25", "length", "stage1"} for hit in mixed)
     assert [sum(hit.added.values()) for hit in mixed] == pytest.approx([hit.score for hit in mixed])
     alone = rerank_sections("bread", lexical, found, LengthScorer(), EVERYTHING)
     assert all(hit.added == {} for hit in alone)
@@ -161,7 +161,8 @@ def test_each_part_of_a_mixed_score_has_its_weight(lexical: LexicalIndex) -> Non
     parts = [z_normalised(np.array([hit.signals[name] for hit in hits])) for name in hits[0].signals]
     assert list(hits[0].signals) == ["section_bm25", "length", "stage1"]
     assert {hit.section.doc_id: hit.signals["stage1"] for hit in hits} == {"a": 0.1, "b": 0.5, "c": 0.3}
-    assert [hit.score for hit in hits] == pytest.approx(parts[0] + 2 * parts[1] + 3 * parts[2])
+    shares = np.array([{"a": 1 / 3, "b": 1 / 2, "c": 1.0}[hit.section.doc_id] for hit in hits])
+    assert [hit.score for hit in hits] == pytest.approx(parts[0] + 2 * parts[1] + 3 * shares * parts[2])
     alone = rerank_sections("bread", lexical, found, LengthScorer(), options)
     assert [hit.score for hit in alone] == sorted((len(hit.section.text) for hit in alone), reverse=True)
 

@@ -437,6 +437,7 @@ class LexicalIndex:
         owners = self._document_of_row[table[:, 1]]
         order = np.lexsort((table[:, 2], owners))
         self.sections = SectionTable(table[order, 0], owners[order], table[order, 2])
+        self._n_sections = np.bincount(self.sections.documents, minlength=len(self.doc_ids))
         self._section_of_row = _inverse(self.sections.rows)
         self._tokenizer = Tokenizer()
         self._postings = {table: PostingLists(self._rows, table) for table in get_args(_FtsTable)}
@@ -477,6 +478,10 @@ class LexicalIndex:
             return None
         (row,) = self._rows(f"{_STORED_DOCUMENTS} WHERE doc_id = ?", doc_id)
         return _stored_document(row)
+
+    def n_sections(self, doc_id: str) -> int:
+        """How many sections a document has that is indexed."""
+        return int(self._n_sections[bisect_left(self.doc_ids, doc_id)])
 
     def documents(self) -> list[StoredDocument]:
         """All documents, in order of id."""

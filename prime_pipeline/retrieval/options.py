@@ -25,7 +25,8 @@ class RetrievalOptions:
             for; 0 scores every section of the candidates, as the paper does.
         scorer_weight: Of late interaction in a section's score, where section BM25 has 1; all are z-normalised. A
             cross-encoder's score stands alone.
-        stage1_weight: Of the fused score of the section's document, likewise.
+        stage1_weight: Of the fused score of the section's document, likewise, divided by how many sections the document
+            has: it says which document, and so the more of a section, the more of the document that is.
         windows_per_section: The most windows of a section that late interaction scores; 0 for all. Fixed when a
             retriever is opened.
         top_k: Sections returned; the paper's 5.
@@ -42,7 +43,7 @@ class RetrievalOptions:
     scorer: Scorer = "late_interaction"
     rerank_budget: int = 48
     scorer_weight: float = 1.0
-    stage1_weight: float = 0.0
+    stage1_weight: float = 0.5
     windows_per_section: int = 4
     top_k: int = 5
     time_limit_ms: int = 0

@@ -98,7 +98,8 @@ def rerank_sections(
 ) -> list[ScoredSection]:
     """The sections of the candidates within the budget by the scorer; ties by document id and ordinal.
 
-    A mixed score is the weighted sum of section BM25, the scorer's own, and the fused score of the section's document.
+    A mixed score is the weighted sum of section BM25, the scorer's own, and the fused score of the section's document; of
+    the latter's weight each of the document's sections has an equal share.
     The first ``at_least`` sections are scored however long it takes; of the others those are left out that no time is
     left for when ``is_over``.
     """
@@ -115,14 +116,18 @@ def rerank_sections(
         sections = [sections[i] for i in in_time]
         lexical_scores, own_scores = lexical_scores[in_time], own_scores[in_time]
     signals = {"section_bm25": lexical_scores, scorer.name: own_scores}
-    scores, added = own_scores, {}
+    scores = own_scores
+    added: dict[str, NDArray[np.float64]] = {}
     if scorer.is_mixed:
-        weights = {"section_bm25": 1.0, scorer.name: options.scorer_weight}
+        added = {
+            "section_bm25": z_normalised(lexical_scores),
+            scorer.name: options.scorer_weight * z_normalised(own_scores),
+        }
         if options.stage1_weight:
             fused = dict(candidates.ranking)
             signals["stage1"] = np.array([fused[section.doc_id] for section in sections])
-            weights["stage1"] = options.stage1_weight
-        added = {name: weights[name] * z_normalised(values) for name, values in signals.items()}
+            weights = options.stage1_weight / np.array([lexical.n_sections(s.doc_id) for s in sections])
+            added["stage1"] = weights * z_normalised(signals["stage1"])
         scores = np.sum(list(added.values()), axis=0)
     scored = [
         ScoredSection(section, float(scores[i]), _at(i, signals), _at(i, added))
