@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from prime_pipeline.indexes.lexical import StoredSection
+from prime_pipeline.models.embedder import Vectors
 from prime_pipeline.models.late_interaction import MAX_QUANTISATION_ERROR, dequantise
 from prime_pipeline.retrieval.token_vectors import TokenVectors, scoring_text
 from prime_pipeline.storage.blob_cache import BlobCache, NoCache
@@ -55,6 +59,44 @@ def test_vectors_are_made_once_and_kept_in_a_byte_per_component(
     again = vectors.of(["salt", "bread and"])
     assert all(np.array_equal(again[window], made[window]) for window in made)
     assert len(embedder.token_texts) == 2
+
+
+class WatchedCache(BlobCache):
+    """Tells when it has been asked so many times."""
+
+    def __init__(self, path: Path, n_lookups: int) -> None:
+        super().__init__(path)
+        self.n_left = n_lookups
+        self.asked = threading.Event()
+
+    def lookup(self, keys: Iterable[str]) -> dict[str, bytes]:
+        found = super().lookup(keys)
+        self.n_left -= 1
+        if not self.n_left:
+            self.asked.set()
+        return found
+
+
+class WaitingEmbedder(SlowEmbedder):
+    """Encodes once every search has seen that there is something to encode."""
+
+    def __init__(self, asked: threading.Event) -> None:
+        super().__init__(Clock())
+        self._asked = asked
+
+    def token_vectors(self, texts: Sequence[str]) -> list[Vectors]:
+        assert self._asked.wait(60)
+        return super().token_vectors(texts)
+
+
+def test_searches_that_meet_the_same_new_windows_encode_them_once(tmp_path: Path) -> None:
+    cache = WatchedCache(tmp_path / "vectors.sqlite", n_lookups=3)  # each one's first, the first one's second
+    embedder = WaitingEmbedder(cache.asked)
+    vectors = TokenVectors(embedder, cache)
+    with ThreadPoolExecutor(2) as threads:
+        first, second = threads.map(vectors.of, [["bread", "salt"], ["salt", "bread", "pepper"]])
+    assert sorted(embedder.token_texts) == ["bread", "pepper", "salt"]
+    assert all(np.array_equal(first[window], second[window]) for window in first)
 
 
 def test_what_is_encoded_is_not_kept_unless_told(vectors: TokenVectors) -> None:

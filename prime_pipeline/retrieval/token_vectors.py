@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import lru_cache
@@ -41,6 +42,8 @@ class TokenVectors:
     def __init__(self, embedder: Embedder, cache: Cache) -> None:
         self._embedder = embedder
         self._cache = cache
+        # One at a time: searches that meet the same new sections wait for the first, instead of encoding them all over.
+        self._encoding = threading.Lock()
         self._windows_kept = lru_cache(_SPLIT_TEXTS_KEPT)(self.cut)
 
     @property
@@ -96,15 +99,20 @@ class TokenVectors:
         """By window the vectors of all, those that are not kept computed, and kept where the cache can be written."""
         wanted = list(dict.fromkeys(windows))
         vectors = self.kept(wanted)
-        if missing := [window for window in wanted if window not in vectors]:
-            new = self.encoded(missing)
-            with suppress(StoreUnavailable):
-                self.keep(new)
-            # Through 8 bits, too, so that a score does not depend on whether the cache was warm.
-            vectors |= {
-                window: self._decoded(value) for window, value in zip(missing, new.values(), strict=True)
-            }
+        if len(vectors) < len(wanted):
+            with self._encoding:
+                vectors |= self.kept(window for window in wanted if window not in vectors)
+                vectors |= self._encoded_and_kept([window for window in wanted if window not in vectors])
         return vectors
+
+    def _encoded_and_kept(self, windows: Sequence[str]) -> dict[str, QuantisedVectors]:
+        if not windows:
+            return {}
+        new = self.encoded(windows)
+        with suppress(StoreUnavailable):
+            self.keep(new)
+        # Through 8 bits, too, so that a score does not depend on whether the cache was warm.
+        return {window: self._decoded(value) for window, value in zip(windows, new.values(), strict=True)}
 
     def _decoded(self, value: bytes) -> QuantisedVectors:
         return np.frombuffer(value, dtype=np.int8).reshape(-1, self._embedder.dimensions)
