@@ -96,13 +96,14 @@ class Captured:
         return evaluate(run, self.query_set.qrels, ["ndcg@5"]).per_query["ndcg@5"]
 
     def cheap_order(self, query: CapturedQuery, fused: Scores) -> NDArray[np.int64]:
-        """Sections of the candidates as the retriever orders them: BM25, then the document's rank."""
+        """Sections of the candidates in the order of scoring: BM25 and the document's score in stage 1, z-normalised."""
         best = _best_documents(fused)
         rank = np.full(len(fused), -1)
         rank[best] = np.arange(len(best))
         of_section = rank[self.documents]
         positions = np.flatnonzero(of_section >= 0)
-        order = np.lexsort((positions, of_section[positions], -query.lexical[positions]))
+        scores = z_normalised(query.lexical[positions]) + z_normalised(fused[self.documents[positions]])
+        order = np.lexsort((positions, of_section[positions], -query.lexical[positions], -scores))
         return positions[order]
 
     def stage1(self, fused: Scores) -> dict[str, float]:

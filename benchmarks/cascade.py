@@ -5,17 +5,17 @@
 A home is one that was refreshed with queries. Sections are scored in the cheap order (section BM25). Rows with a budget score
 the first so many of them; rows with an exit score eight at a time and stop when the next one, were its own score so many
 standard deviations above the mean of those scored so far, would not be among the best five. Differences are to scoring every
-section of the 30 candidates. Seconds are of the scorer alone, for every tenth query, with token vectors in memory; the ratio
-is to the first row, and the ideal one is that of the numbers of sections.
+section of the 30 candidates. Ratios are of the median time of the scorer
+alone, for every tenth query, with token vectors in memory, to that of the first row; the ideal one is that of the numbers of sections.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, median
 
 import numpy as np
 from captured import Captured, CapturedQuery, capture, difference, shown
@@ -32,7 +32,9 @@ EXITS = (3.0, 2.5, 2.0, 1.5, 1.0)
 STEP = 8
 TOP = 5
 PLAIN = (1.0, 1.0, 1.0)
+ALL = "all"
 _EVERY = 10
+_ROUNDS = 7
 
 Positions = NDArray[np.int64]
 
@@ -58,7 +60,7 @@ def until_exit(query: CapturedQuery, ordered: Positions, deviations: float) -> P
 def choices(captured: Captured) -> Iterator[tuple[str, dict[str, Positions]]]:
     """Names of the ways, and the sections that each scores by query."""
     everything = {q.query_id: captured.cheap_order(q, q.fused(PLAIN)) for q in captured.queries}
-    yield "all", everything
+    yield ALL, everything
     for budget in BUDGETS:
         yield f"budget {budget}", {query_id: found[:budget] for query_id, found in everything.items()}
     for deviations in EXITS:
@@ -71,26 +73,28 @@ def choices(captured: Captured) -> Iterator[tuple[str, dict[str, Positions]]]:
         )
 
 
-def seconds(home: Path, captured: Captured, chosen: dict[str, Positions]) -> float:
-    """Of the scorer, for some of the queries, once all vectors are in memory: the best of three rounds."""
+def seconds(home: Path, captured: Captured, chosen: Mapping[str, dict[str, Positions]]) -> dict[str, float]:
+    """Of the scorer by way, for some of the queries, with all vectors in memory: medians of rounds that take turns."""
     workspace = Workspace(load_settings({"home": home, "token_vector_memory_bytes": 1 << 33}))
-    rounds = []
+    took: dict[str, list[float]] = {name: [] for name in chosen}
     with workspace.retriever("offline") as retriever:
         kept = retriever.options.windows_per_section
         scorer = LateInteractionScorer(workspace.embedder, workspace.token_vectors, retriever.idf, kept)
         queries = captured.queries[::_EVERY]
         sections = {
-            q.query_id: [retriever.lexical.stored_section(int(at)) for at in chosen[q.query_id]]
+            (name, q.query_id): [retriever.lexical.stored_section(int(at)) for at in positions[q.query_id]]
+            for name, positions in chosen.items()
             for q in queries
         }
-        for number in range(4):
-            started = time.perf_counter()
-            for query in queries:
-                scorer.score(query.text, sections[query.query_id])
-            if number:  # the first round fills the memory
-                rounds.append(time.perf_counter() - started)
+        for number in range(_ROUNDS + 1):
+            for name, rounds in took.items():
+                started = time.perf_counter()
+                for query in queries:
+                    scorer.score(query.text, sections[name, query.query_id])
+                if number:  # the first round fills the memory
+                    rounds.append(time.perf_counter() - started)
     workspace.close()
-    return min(rounds)
+    return {name: median(rounds) for name, rounds in took.items()}
 
 
 def main() -> None:
@@ -100,26 +104,21 @@ def main() -> None:
     parser.add_argument("homes", nargs="+", type=Path)
     for home in parser.parse_args().homes:
         captured = capture(home)
+        chosen = dict(choices(captured))
+        took = seconds(home, captured, {name: found for name, found in chosen.items() if "exit" not in name})
+        values = {name: measured(captured, found) for name, found in chosen.items()}
+        n_sections = {name: fmean(map(len, found.values())) for name, found in chosen.items()}
+        clusters = {query_id: captured.clusters[query_id] for query_id in values[ALL]}
         print(f"\n{home.name}\n\n| | sections | ideal ratio | ratio | of ideal | NDCG@5 | difference |")
         print("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
-        base: PerQuery = {}
-        base_seconds = base_sections = 0.0
-        for name, chosen in choices(captured):
-            values = measured(captured, chosen)
-            n_sections = fmean(len(found) for found in chosen.values())
-            base = base or values
-            base_sections = base_sections or n_sections
-            ratio = of_ideal = "-"
-            ideal = base_sections / n_sections
-            if "exit" not in name:
-                took = seconds(home, captured, chosen)
-                base_seconds = base_seconds or took
-                ratio, of_ideal = f"{base_seconds / took:.2f}", f"{base_seconds / took / ideal:.2f}"
-            clusters = {query_id: captured.clusters[query_id] for query_id in values}
+        for name, found in values.items():
+            ideal, ratio, of_ideal = n_sections[ALL] / n_sections[name], "-", "-"
+            if name in took:
+                ratio = f"{took[ALL] / took[name]:.2f}"
+                of_ideal = f"{took[ALL] / took[name] / ideal:.2f}"
             print(
-                f"| {name} | {n_sections:.1f} | {ideal:.2f} | {ratio} | {of_ideal} | {fmean(values.values()):.4f} "
-                f"| {shown(difference(values, base, clusters))} |",
-                flush=True,
+                f"| {name} | {n_sections[name]:.1f} | {ideal:.2f} | {ratio} | {of_ideal} | {fmean(found.values()):.4f} "
+                f"| {shown(difference(found, values[ALL], clusters))} |"
             )
 
 

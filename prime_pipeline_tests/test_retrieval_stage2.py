@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from prime_pipeline.retrieval.stage2 import (
     IsOver,
     ScoredSection,
     best_by_document,
+    bm25_order,
     cheap_order,
     order_sections,
     rerank_sections,
@@ -81,8 +83,10 @@ def names(lexical: LexicalIndex, ordered: Sequence[tuple[int, float]]) -> list[s
     return [f"{section.doc_id}{section.ordinal}" for section in found]
 
 
-def test_the_cheap_order_is_by_bm25_then_stage_1_then_ordinal(lexical: LexicalIndex) -> None:
-    ordered = cheap_order(lexical, candidates(lexical, "b", "c", "a"), 30)
+def test_without_a_scorer_sections_are_in_order_of_bm25_then_stage_1_then_ordinal(
+    lexical: LexicalIndex,
+) -> None:
+    ordered = bm25_order(lexical, candidates(lexical, "b", "c", "a"), 30)
     assert names(lexical, ordered) == ["a1", "a3", "c1", "b1", "b2", "a2"]
     scores = [score for _, score in ordered]
     assert scores == sorted(scores, reverse=True)
@@ -90,11 +94,20 @@ def test_the_cheap_order_is_by_bm25_then_stage_1_then_ordinal(lexical: LexicalIn
 
 
 def test_only_the_first_candidates_count(lexical: LexicalIndex) -> None:
-    assert names(lexical, cheap_order(lexical, candidates(lexical, "b", "c", "a"), 2)) == ["c1", "b1", "b2"]
-    assert cheap_order(lexical, candidates(lexical), 30) == []
+    for order in (bm25_order, cheap_order):
+        assert names(lexical, order(lexical, candidates(lexical, "b", "c", "a"), 2)) == ["c1", "b1", "b2"]
+        assert order(lexical, candidates(lexical), 30) == []
 
 
-def test_without_a_scorer_the_cheap_order_stands(lexical: LexicalIndex) -> None:
+def test_sections_are_scored_in_the_order_of_bm25_and_their_documents_score(lexical: LexicalIndex) -> None:
+    found = replace(candidates(lexical), ranking=[("b", 0.9), ("c", 0.2), ("a", 0.1)])
+    ordered = cheap_order(lexical, found, 30)
+    assert sorted(ordered) == sorted(bm25_order(lexical, found, 30))
+    # Sections of b share nothing with the query, and all the same come before two of a, for their document's sake.
+    assert names(lexical, ordered) == ["a1", "b1", "b2", "a3", "c1", "a2"]
+
+
+def test_without_a_scorer_the_order_of_bm25_stands(lexical: LexicalIndex) -> None:
     hits = order_sections(lexical, candidates(lexical, "a", "c"), 30, 2)
     assert [(hit.section.doc_id, hit.section.ordinal) for hit in hits] == [("a", 1), ("a", 3)]
     assert all(hit.signals == {"section_bm25": hit.score} for hit in hits)

@@ -29,7 +29,7 @@ from prime_pipeline.retrieval.stage2 import (
     ScoredSection,
     SectionScorer,
     best_by_document,
-    cheap_order,
+    bm25_order,
     order_sections,
     rerank_sections,
 )
@@ -302,7 +302,7 @@ class Retriever:
         self, candidates: Candidates, options: RetrievalOptions, n_sections: int
     ) -> tuple[str, ...]:
         """Ids of the sections that a search without a scorer would return; nothing else of them is read."""
-        ordered = cheap_order(self._lexical, candidates, options.n_candidates)[:n_sections]
+        ordered = bm25_order(self._lexical, candidates, options.n_candidates)[:n_sections]
         sections, doc_ids = self._lexical.sections, self._lexical.doc_ids
         return tuple(
             section_id(doc_ids[sections.documents[at]], int(sections.ordinals[at])) for at, _ in ordered
@@ -350,7 +350,7 @@ class Retriever:
     ) -> CutShort | None:
         """How far scoring came; None where it came to its end after all."""
         n_sections = len(
-            cheap_order(self._lexical, candidates, options.n_candidates)[: _budget(options, top_k)]
+            bm25_order(self._lexical, candidates, options.n_candidates)[: _budget(options, top_k)]
         )
         return CutShort(n_scored, n_sections, options.time_limit_ms) if n_scored < n_sections else None
 

@@ -62,7 +62,7 @@ class ScoredSection:
     added: Mapping[str, float] = field(default_factory=dict)
 
 
-def cheap_order(lexical: LexicalIndex, candidates: Candidates, n_candidates: int) -> list[tuple[int, float]]:
+def bm25_order(lexical: LexicalIndex, candidates: Candidates, n_candidates: int) -> list[tuple[int, float]]:
     """All sections of the first ``n_candidates`` documents as (position, section BM25), best first.
 
     Sections that share no word with the query have 0 and follow in the order of their documents, then their own.
@@ -77,11 +77,21 @@ def cheap_order(lexical: LexicalIndex, candidates: Candidates, n_candidates: int
     return [(int(positions[i]), float(scores[positions[i]])) for i in np.lexsort(keys)]
 
 
+def cheap_order(lexical: LexicalIndex, candidates: Candidates, n_candidates: int) -> list[tuple[int, float]]:
+    """The same by the sum of section BM25 and the document's score in stage 1, both z-normalised: the order of scoring."""
+    ordered = bm25_order(lexical, candidates, n_candidates)
+    fused = dict(candidates.ranking)
+    documents = lexical.sections.documents
+    of_document = np.array([fused[lexical.doc_ids[documents[position]]] for position, _ in ordered])
+    scores = z_normalised(np.array([score for _, score in ordered])) + z_normalised(of_document)
+    return [ordered[i] for i in np.argsort(-scores, kind="stable")]
+
+
 def order_sections(
     lexical: LexicalIndex, candidates: Candidates, n_candidates: int, top_k: int
 ) -> list[ScoredSection]:
-    """The first ``top_k`` sections of the candidates in the cheap order, for retrieval without a scorer."""
-    ordered = cheap_order(lexical, candidates, n_candidates)[:top_k]
+    """The first ``top_k`` sections of the candidates by section BM25, for retrieval without a scorer."""
+    ordered = bm25_order(lexical, candidates, n_candidates)[:top_k]
     return [
         ScoredSection(lexical.stored_section(at), score, {"section_bm25": score}) for at, score in ordered
     ]
