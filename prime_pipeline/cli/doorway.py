@@ -6,6 +6,7 @@ import json
 import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from prime_pipeline.defs.runs import RefreshSummary
+    from prime_pipeline.retrieval.filters import DocumentFilter
     from prime_pipeline.workspace import Workspace
 
 EXIT_FAILED = 1
@@ -43,6 +45,25 @@ ModeOption = Annotated[
 ]
 ProfileOption = Annotated[
     str | None, typer.Option(help="embedded (no network) or paper (needs the model hub).")
+]
+PathOption = Annotated[
+    str,
+    typer.Option(
+        help="Only documents whose path below the corpus begins like this; with *, ? or [...] a pattern for all of it."
+    ),
+]
+TagOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Only documents with this tag in their front matter; repeat it to ask for several at once."
+    ),
+]
+SinceOption = Annotated[
+    datetime | None,
+    typer.Option(formats=["%Y-%m-%d"], help="First day of the document's date, which its front matter says."),
+]
+UntilOption = Annotated[
+    datetime | None, typer.Option(formats=["%Y-%m-%d"], help="Last day of the document's date.")
 ]
 
 
@@ -126,6 +147,16 @@ def refreshed(
     return run_refresh(
         defs, workspace, allow_removals=allow_removals, republish=republish, accept_drop=accept_drop
     )
+
+
+def chosen_documents(
+    path: str, tag: list[str] | None, since: datetime | None, until: datetime | None
+) -> DocumentFilter:
+    """Which documents may answer, as the options say."""
+    from prime_pipeline.retrieval.filters import DocumentFilter
+
+    first, last = (day.date() if day else None for day in (since, until))
+    return DocumentFilter(path, tuple(tag or ()), first, last)
 
 
 def print_json(value: Mapping[str, Any]) -> None:

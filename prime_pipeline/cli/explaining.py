@@ -13,8 +13,13 @@ from prime_pipeline.cli.doorway import (
     NOT_YET,
     HomeOption,
     JsonOption,
+    PathOption,
     ProfileOption,
+    SinceOption,
+    TagOption,
+    UntilOption,
     app,
+    chosen_documents,
     opened_workspace,
     print_json,
     report_error,
@@ -31,23 +36,28 @@ if TYPE_CHECKING:
 def explain(
     query: Annotated[str, typer.Argument(help="The question, in plain words.")],
     top_k: Annotated[int | None, typer.Option("--top-k", "-k", min=1, help="Sections to explain.")] = None,
+    path: PathOption = "",
+    tag: TagOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
     profile: ProfileOption = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show why the sections that answer a question were found: ranks, scores, matched words, verdict, source.
 
-    The sections are those of prime search.
+    The sections are those of prime search, among the same documents.
     """
     with reporting(as_json) as console:
         from prime_pipeline.console.explaining import explanation_view
         from prime_pipeline.reporting.explaining import verdicts
 
         waiting = nullcontext() if as_json else console.status("searching")
+        documents = chosen_documents(path, tag, since, until)
         options = {"home": home, "profile": profile}
         with opened_workspace(options, console, show_progress=False) as workspace:
             with waiting, workspace.retriever() as retriever:
-                found = retriever.explain(query, top_k)
+                found = retriever.explain(query, top_k, documents=documents)
                 judged = verdicts(workspace, retriever, [explained.hit for explained in found.hits])
             manifest = retriever.manifest
             if manifest.variant != workspace.mode and not as_json:

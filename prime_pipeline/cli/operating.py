@@ -15,8 +15,13 @@ from prime_pipeline.cli.doorway import (
     HomeOption,
     JsonOption,
     ModeOption,
+    PathOption,
     ProfileOption,
+    SinceOption,
+    TagOption,
+    UntilOption,
     app,
+    chosen_documents,
     from_here,
     opened,
     opened_workspace,
@@ -125,18 +130,23 @@ def refresh(
 def search(
     query: Annotated[str, typer.Argument(help="The question, in plain words.")],
     top_k: Annotated[int | None, typer.Option("--top-k", "-k", min=1, help="Sections to return.")] = None,
+    path: PathOption = "",
+    tag: TagOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
     profile: ProfileOption = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Find the sections that answer a question, with their sources."""
+    """Find the sections that answer a question, with their sources; on request in some of the documents only."""
     with reporting(as_json) as console:
         from prime_pipeline.console.parts import cut_short_notes, hits_view
 
+        documents = chosen_documents(path, tag, since, until)
         workspace = opened({"home": home, "profile": profile})
         waiting = nullcontext() if as_json else console.status("searching")
         with waiting, workspace.retriever() as retriever:
-            hits = retriever.search(query, top_k)
+            hits = retriever.search(query, top_k, documents=documents)
         variant = retriever.manifest.variant
         if variant != workspace.mode and not as_json:
             console.print(f"[dim]{NOT_YET}[/]")
