@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 
@@ -495,11 +496,12 @@ class InvalidRequest(PrimeError):
 class UnknownDocument(PrimeError):
     """The published index holds no document, or no section, of that name."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, similar: Sequence[str] = ()) -> None:
         shown = name if len(name) <= 200 else f"{name[:200]}…"
+        meant = f"; similar ones: {', '.join(similar)}" if similar else ""
         super().__init__(
             f"the index holds no {shown!r}: take ids from search results; after a refresh a document may be gone or have "
-            "other sections"
+            f"other sections{meant}"
         )
 
 

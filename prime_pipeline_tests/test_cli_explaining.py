@@ -84,6 +84,43 @@ def test_a_search_without_a_word_explains_nothing(home: Path) -> None:
     assert "nothing found" in prime("explain", "?!").output
 
 
+def test_a_hit_is_followed_to_its_file(home: Path) -> None:
+    (hit,) = as_json("search", QUESTION, "-k", "1")["hits"]
+    told = as_json("lineage", hit["section_id"])
+    for name in ("section_id", "heading_path", "text", "restructured", "start_line", "end_line"):
+        assert told[name] == hit[name]
+    assert told["document"]["doc_id"] == hit["doc_id"]
+    assert told["document"]["build_id"] == as_json("status")["build"]
+    assert told["verdict"]["status"] == "accepted"
+    assert told["source"]["status"] == "unchanged"
+    assert told["document"]["restructuring"]["label"].startswith("extractive")
+    assert {"terms", "headings", "text"} == set(told["document"]["metadata"])
+    shown = prime("lineage", hit["section_id"]).output
+    for part in (
+        "full build",
+        "accepted: the first",
+        "papers.json (alpha)",
+        "since then",
+        "BM25 sees",
+    ):
+        assert part in shown
+
+
+def test_a_document_lists_its_sections(home: Path) -> None:
+    told = as_json("lineage", "alpha")
+    assert [section["section_id"] for section in told["sections"]] == ["alpha#1", "alpha#2"]
+    assert told["sections"][0]["is_restructured"]
+    shown = prime("lineage", "alpha").output
+    assert "alpha#2" in shown
+    assert "unchanged" in shown
+
+
+def test_an_unknown_section_names_the_next_ones(home: Path) -> None:
+    told = as_json("lineage", "alpha#7", exit_code=1)
+    assert told["error"] == "UnknownDocument"
+    assert "alpha#2" in told["message"]
+
+
 def test_warming_leaves_the_next_search_nothing_to_encode(home: Path) -> None:
     first = as_json("warm")
     assert (first["scorer"], first["n_windows"], first["n_present"]) == ("late_interaction", 4, 0)

@@ -40,6 +40,16 @@ def test_lines_add_up_by_run(ledger: Ledger) -> None:
     assert ledger.lines()[0] == LedgerLine("r1", "a", spent, 0.25)
 
 
+def test_the_last_run_about_a_document_is_known(ledger: Ledger) -> None:
+    earlier = replace(RUN, run_id="r9", started_at="2026-01-01T00:00:00+00:00")
+    other = replace(RUN, run_id="r3", started_at="2026-01-03T00:00:00+00:00", strategy="other")
+    for run in (RUN, earlier, other):
+        ledger.open_run(run)
+        ledger.add(LedgerLine(run.run_id, "a", Spending(2, 1, 1, 100, 50, estimated=True), 0.25))
+    assert ledger.latest("a", "abc") == (RUN, ledger.lines()[0])
+    assert ledger.latest("b", "abc") is None
+
+
 def test_the_same_line_counts_once(ledger: Ledger) -> None:
     line = LedgerLine("r1", "a", Spending(calls=2), None)
     ledger.add(line)

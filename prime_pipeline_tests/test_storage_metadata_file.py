@@ -31,6 +31,7 @@ def test_round_trip_in_order_of_id(tmp_path: Path) -> None:
     file = MetadataFile(tmp_path / "m.sqlite")
     assert list(file.documents()) == METADATA[::-1]
     assert (file.doc_ids(), file.n_documents) == (["a", "b"], 2)
+    assert [file.document(doc_id) for doc_id in ("b", "c", "\udc80")] == [METADATA[0], None, None]
     assert list(file.texts().items()) == [("a", ""), ("b", "B text")]
     file.close()
 

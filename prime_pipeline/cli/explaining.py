@@ -27,7 +27,9 @@ from prime_pipeline.cli.doorway import (
 )
 
 if TYPE_CHECKING:
+    from prime_pipeline.records import DocumentMetadata
     from prime_pipeline.reporting.explaining import Verdict
+    from prime_pipeline.reporting.lineage import DocumentLineage, SectionLineage
     from prime_pipeline.retrieval.explanation import HitExplanation
     from prime_pipeline.retrieval.warming import Warmed
 
@@ -79,6 +81,40 @@ def explain(
 
 
 @app.command()
+def lineage(
+    section: Annotated[
+        str,
+        typer.Argument(
+            help="Id of a section, as prime search --json gives it (guide.md#2), or of a document, to list its sections."
+        ),
+    ],
+    profile: ProfileOption = None,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show where a section of an answer came from: build, restructuring, metadata, raw text, file and lines.
+
+    It is also told whether the file has changed since. For a document, its sections are listed with the verdicts on them.
+    """
+    with reporting(as_json) as console:
+        from prime_pipeline.console.lineage import lineage_view
+        from prime_pipeline.reporting.lineage import lineage_of
+
+        options = {"home": home, "profile": profile}
+        with (
+            opened_workspace(options, console, show_progress=False) as workspace,
+            workspace.retriever() as retriever,
+        ):
+            found = lineage_of(workspace, retriever, section)
+            if retriever.manifest.variant != workspace.mode and not as_json:
+                console.print(f"[dim]{NOT_YET}[/]")
+        if as_json:
+            print_json(_lineage_fields(found))
+        else:
+            console.print(lineage_view(found))
+
+
+@app.command()
 def warm(profile: ProfileOption = None, home: HomeOption = None, as_json: JsonOption = False) -> None:
     """Compute the token vectors of all sections ahead, so that no search has to wait for them.
 
@@ -108,6 +144,57 @@ def warm(profile: ProfileOption = None, home: HomeOption = None, as_json: JsonOp
 def _hit_fields(explained: HitExplanation, verdict: Verdict) -> dict[str, Any]:
     fields = _fields(explained)
     return {**fields.pop("hit"), **fields, "verdict": _fields(verdict)}
+
+
+def _lineage_fields(found: DocumentLineage | SectionLineage) -> dict[str, Any]:
+    from prime_pipeline.records import section_id
+    from prime_pipeline.reporting.lineage import SectionLineage
+
+    whole = found.of_document if isinstance(found, SectionLineage) else found
+    document = {
+        **_fields(whole.build),
+        **_fields(whole.document),
+        "version": whole.version,
+        "indexed_text": whole.indexed_text,
+        "restructuring": _fields(whole.origin) if whole.origin else None,
+        "metadata": _metadata_fields(whole.metadata),
+    }
+    if isinstance(found, SectionLineage):
+        section = found.section
+        return {
+            "section_id": section_id(section.doc_id, section.ordinal),
+            "heading_path": section.heading_path,
+            "start_line": section.start_line,
+            "end_line": section.end_line,
+            "text": section.text,
+            "restructured": section.restructured,
+            "verdict": _fields(found.verdict),
+            "source": _fields(found.state),
+            "lines": [_fields(line) for line in found.lines],
+            "lines_left": found.n_lines_left,
+            "document": document,
+        }
+    sections = [
+        {
+            "section_id": section_id(section.doc_id, section.ordinal),
+            "heading_path": section.heading_path,
+            "start_line": section.start_line,
+            "end_line": section.end_line,
+            "is_restructured": section.rewritten is not None,
+            "verdict": verdict.status,
+            "codes": [finding.code for finding in verdict.findings],
+        }
+        for section, verdict in whole.sections
+    ]
+    return {"document": document, "source": _fields(whole.state), "sections": sections}
+
+
+def _metadata_fields(metadata: DocumentMetadata | None) -> dict[str, Any] | None:
+    if metadata is None:
+        return None
+    terms = [{"term": term, "score": score} for term, score in metadata.terms]
+    headings = [{"level": level, "text": text} for level, text in metadata.headings]
+    return {"terms": terms, "headings": headings, "text": metadata.text}
 
 
 def _warmed_fields(warmed: Warmed, limit_bytes: int) -> dict[str, Any]:

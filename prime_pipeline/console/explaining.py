@@ -40,7 +40,6 @@ _NAMES = {
     "cross_encoder": "cross-encoder",
     "stage1": "fused (stage 1)",
 }
-_VERDICT_STYLES = {"accepted": "green", "repaired": "green", "patched": "yellow", "deferred": "red"}
 
 
 def explanation_view(explanation: Explanation, verdicts: Sequence[Verdict]) -> Group:
@@ -128,18 +127,29 @@ def _numbers_table(title: str, *columns: str) -> Table:
     return table
 
 
-def _facts(explained: HitExplanation, words: Sequence[QueryWord], verdict: Verdict) -> Table:
+def facts_table() -> Table:
+    """A table of facts by name."""
     facts = Table.grid(padding=(0, 3, 0, 0))
     facts.add_column(style="dim", no_wrap=True)
     facts.add_column(overflow="fold")
+    return facts
+
+
+def _facts(explained: HitExplanation, words: Sequence[QueryWord], verdict: Verdict) -> Table:
+    facts = facts_table()
     missing = [word for word in words if word.n_documents and word not in explained.words]
     facts.add_row(
         "matched", _listed(explained.words, "not dim bold") if explained.words else "no word of the query"
     )
     if missing:
         facts.add_row("not in it", _listed(missing, "not dim"))
-    status = (verdict.status, _VERDICT_STYLES.get(verdict.status, "cyan"))
-    facts.add_row("verdict", Text.assemble(status, f": {verdict.reason}"))
+    add_verdict(facts, verdict)
+    return facts
+
+
+def add_verdict(facts: Table, verdict: Verdict) -> None:
+    """Rows that tell a verdict and the first of its findings."""
+    facts.add_row("verdict", Text.assemble(verdict_status(verdict), f": {verdict.reason}"))
     for finding in verdict.findings[:_MAX_FINDINGS]:
         code, detail = finding.code.replace("_", " "), f": {finding.detail}" if finding.detail else ""
         facts.add_row("", Text.assemble("• ", (printable(code), "bold"), printable(detail)))
@@ -147,7 +157,12 @@ def _facts(explained: HitExplanation, words: Sequence[QueryWord], verdict: Verdi
         facts.add_row(
             "", Text(f"and {len(verdict.findings) - _MAX_FINDINGS:,} more, see prime diff", style="dim")
         )
-    return facts
+
+
+def verdict_status(verdict: Verdict) -> Text:
+    """The status of a verdict in its colour."""
+    styles = {"accepted": "green", "repaired": "green", "patched": "yellow", "deferred": "red"}
+    return Text(verdict.status, style=styles.get(verdict.status, "cyan"))
 
 
 def _listed(words: Sequence[QueryWord], style: str) -> Text:

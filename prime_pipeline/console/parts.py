@@ -28,6 +28,7 @@ from prime_pipeline.retrieval.systems import SYSTEM_LABELS
 
 if TYPE_CHECKING:
     from prime_pipeline.evaluation.statistics import Interval
+    from prime_pipeline.indexes.lexical import StoredSection
 
 
 _EXCERPT_CHARACTERS = 420
@@ -154,8 +155,8 @@ def _hit_panel(hit: SectionHit) -> Panel:
     )
 
 
-def source_of(hit: SectionHit) -> str:
-    """File and lines of a hit, ``file:first-last``; with the document's id where a file holds several."""
+def source_of(hit: SectionHit | StoredSection) -> str:
+    """File and lines of a hit or section, ``file:first-last``; with the document's id where a file holds several."""
     lines = "" if hit.start_line is None else f":{hit.start_line}-{hit.end_line}"
     return f"{hit.source_path}{lines}" + ("" if hit.doc_id == hit.source_path else f" ({hit.doc_id})")
 

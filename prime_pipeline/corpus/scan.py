@@ -12,7 +12,14 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from prime_pipeline.corpus.partition_keys import partition_key
-from prime_pipeline.corpus.source import PARSER_VERSION, CorpusSource, SourceEntry, SourceFailure, SourceItem
+from prime_pipeline.corpus.source import (
+    PARSER_VERSION,
+    CorpusSource,
+    SourceEntry,
+    SourceFailure,
+    SourceItem,
+    bytes_fingerprint,
+)
 from prime_pipeline.errors import DocumentError, TooManyRemovals
 from prime_pipeline.progress import Progress, silent
 from prime_pipeline.records import Document
@@ -202,7 +209,17 @@ def _is_current(before: CatalogueEntry, item: SourceEntry) -> bool:
 
 def _source_fingerprint(item: SourceEntry) -> str:
     """What a stored document depends on: the bytes, where they lie, and how they are read."""
-    return text_fingerprint(item.fingerprint, item.source_path, item.media_type, PARSER_VERSION)
+    return _fingerprint(item.fingerprint, item.source_path, item.media_type)
+
+
+def _fingerprint(of_bytes: str, source_path: str, media_type: str) -> str:
+    return text_fingerprint(of_bytes, source_path, media_type, PARSER_VERSION)
+
+
+def was_read_from(entry: CatalogueEntry, media_type: str, data: bytes) -> bool:
+    """Whether a document that is a file by itself was made of just these bytes, by the readers of now."""
+    found = _fingerprint(bytes_fingerprint(data), entry.source_path, media_type)
+    return entry.source_fingerprint == found
 
 
 def _parsed(item: SourceEntry) -> Document | SourceFailure:

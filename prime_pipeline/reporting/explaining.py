@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from prime_pipeline.records import Finding, OutcomeKind, SectionHit, SectionOutcome, section_id
+from prime_pipeline.records import Finding, OutcomeKind, SectionHit, SectionOutcome, document_of, section_id
 from prime_pipeline.restructuring.diff import VERDICTS
 from prime_pipeline.retrieval.retriever import Retriever
 from prime_pipeline.workspace import Workspace
@@ -44,15 +44,20 @@ def verdicts(workspace: Workspace, retriever: Retriever, hits: Sequence[SectionH
         retriever: The one that found the hits; open.
         hits: In any order.
     """
+    return section_verdicts(workspace, retriever, [hit.section_id for hit in hits])
+
+
+def section_verdicts(workspace: Workspace, retriever: Retriever, sections: Sequence[str]) -> list[Verdict]:
+    """The verdict on each section that is served, by ids in any order; see :func:`verdicts`."""
     if retriever.manifest.variant == "offline":
-        return [_OFFLINE] * len(hits)
+        return [_OFFLINE] * len(sections)
     served = retriever.lexical.stored_versions()
     found = {
         section_id(doc_id, outcome.ordinal): Verdict(outcome.kind, VERDICTS[outcome.kind], outcome.findings)
-        for doc_id in dict.fromkeys(hit.doc_id for hit in hits)
+        for doc_id in dict.fromkeys(map(document_of, sections))
         for outcome in _outcomes(workspace, doc_id, served[doc_id])
     }
-    return [found.get(hit.section_id, _UNKNOWN) for hit in hits]
+    return [found.get(section, _UNKNOWN) for section in sections]
 
 
 def _outcomes(workspace: Workspace, doc_id: str, version: str) -> tuple[SectionOutcome, ...]:

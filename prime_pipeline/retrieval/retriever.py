@@ -278,6 +278,11 @@ class Retriever:
         return {word: math.log((n_documents + 1) / (df + 1)) + 1.0 for word, df in frequencies.items()}
 
     @property
+    def metadata(self) -> MetadataFile:
+        """The build's metadata of documents."""
+        return self._metadata
+
+    @property
     def lexical(self) -> LexicalIndex:
         """The build's lexical index."""
         return self._lexical

@@ -117,14 +117,27 @@ class Ledger:
         """All spending, in order of run and document."""
         with self._database.reading() as connection:
             rows = connection.execute("SELECT * FROM spending ORDER BY run_id, doc_id").fetchall()
-        return [
-            LedgerLine(
-                run_id, doc_id, Spending(calls, hits, truncated, read, generated, bool(estimated)), cost
-            )
-            for run_id, doc_id, calls, hits, truncated, read, generated, estimated, cost in (
-                checked(self._path, row, _LINE_KINDS) for row in rows
-            )
-        ]
+        return [self._line(row) for row in rows]
+
+    def _line(self, row: tuple[Any, ...]) -> LedgerLine:
+        run_id, doc_id, calls, hits, truncated, read, generated, estimated, cost = checked(
+            self._path, row, _LINE_KINDS
+        )
+        spending = Spending(calls, hits, truncated, read, generated, bool(estimated))
+        return LedgerLine(run_id, doc_id, spending, cost)
+
+    def latest(self, doc_id: str, strategy: str) -> tuple[LedgerRun, LedgerLine] | None:
+        """The last run by a strategy that asked, or took from the cache, answers about a document."""
+        query = (
+            "SELECT * FROM runs JOIN spending USING (run_id) WHERE doc_id = ? AND strategy = ?"
+            " ORDER BY started_at DESC, run_id DESC LIMIT 1"
+        )
+        with self._database.reading() as connection:
+            row = connection.execute(query, (doc_id, strategy)).fetchone()
+        if row is None:
+            return None
+        n = len(fields(LedgerRun))
+        return LedgerRun(*checked(self._path, row[:n], _RUN_KINDS)), self._line((row[0], *row[n:]))
 
     def totals(self) -> Mapping[str, Spending]:
         """Spending by run."""

@@ -121,14 +121,16 @@ class MetadataFile:
 
     def documents(self) -> Iterator[DocumentMetadata]:
         """All documents' metadata in order of id."""
-        rows = self._rows("SELECT doc_id, terms, headings, text FROM documents ORDER BY doc_id")
-        for doc_id, terms, headings, text in rows:
-            yield DocumentMetadata(
-                doc_id=doc_id,
-                terms=tuple((term, score) for term, score in json.loads(terms)),
-                headings=tuple((level, heading) for level, heading in json.loads(headings)),
-                text=text,
-            )
+        return map(
+            _metadata, self._rows("SELECT doc_id, terms, headings, text FROM documents ORDER BY doc_id")
+        )
+
+    def document(self, doc_id: str) -> DocumentMetadata | None:
+        """One document's metadata; None if it is not in the file."""
+        rows = self._rows(
+            "SELECT doc_id, terms, headings, text FROM documents WHERE doc_id = CAST(? AS TEXT)", _key(doc_id)
+        )
+        return _metadata(rows[0]) if rows else None
 
     def texts(self) -> dict[str, str]:
         """The metadata texts by document id, in order."""
@@ -154,9 +156,8 @@ class MetadataFile:
         """In how many documents each term occurs; 0 for unknown ones."""
         found = dict.fromkeys(terms, 0)
         for term in found:
-            # As bytes, because sqlite3 refuses a string with half of a surrogate pair, and a query may hold anything.
-            key = term.encode("utf-8", "surrogatepass")
-            for row in self._rows("SELECT document_frequency FROM terms WHERE term = CAST(? AS TEXT)", key):
+            query = "SELECT document_frequency FROM terms WHERE term = CAST(? AS TEXT)"
+            for row in self._rows(query, _key(term)):
                 found[term] = row[0]
         return found
 
@@ -168,3 +169,18 @@ class MetadataFile:
     def _rows(self, query: str, *parameters: bytes) -> list[tuple[Any, ...]]:
         with self._lock, errors_as(self._path, IndexCorrupt):
             return self._connection.execute(query, parameters).fetchall()
+
+
+def _key(text: str) -> bytes:
+    """As bytes, because sqlite3 refuses a string with half of a surrogate pair, and who asks may give anything."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _metadata(row: tuple[Any, ...]) -> DocumentMetadata:
+    doc_id, terms, headings, text = row
+    return DocumentMetadata(
+        doc_id=doc_id,
+        terms=tuple((term, score) for term, score in json.loads(terms)),
+        headings=tuple((level, heading) for level, heading in json.loads(headings)),
+        text=text,
+    )
