@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 import dagster as dg
 import pytest
@@ -10,10 +11,14 @@ import yaml
 
 from prime_pipeline.definitions import definitions
 from prime_pipeline.defs.automation import corpus_changes, nightly_refresh, refresh_after_backfill
+from prime_pipeline.defs.checks import CHECKS
+from prime_pipeline.defs.describing import Layer
 from prime_pipeline.defs.instance import INSTANCE_SETTINGS
 from prime_pipeline.errors import CorpusNotFound
+from prime_pipeline.indexes.builds import VARIANTS
 from prime_pipeline.reporting.experiment import CELLS
 from prime_pipeline.reporting.studies import STUDIES
+from prime_pipeline.settings import Partitioning
 
 defs = definitions()
 
@@ -29,12 +34,63 @@ def test_definitions_load() -> None:
     dg.Definitions.validate_loadable(defs)
 
 
-@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.key.to_user_string())
-def test_every_asset_introduces_itself(spec: dg.AssetSpec) -> None:
-    assert len(spec.description or "") > 40
-    assert spec.group_name
-    assert spec.kinds
-    assert spec.owners
+@pytest.mark.parametrize("partitioning", get_args(Partitioning))
+def test_every_asset_introduces_itself(partitioning: Partitioning) -> None:
+    assets = definitions(partitioning).assets or ()
+    specs = [spec for asset in assets for spec in asset.specs]  # type: ignore[union-attr]
+    assert {spec.key for spec in specs} == {spec.key for spec in SPECS}
+    for spec in specs:
+        name = spec.key.to_user_string()
+        told, _, if_red = (spec.description or "").partition("If red: ")
+        assert len(told) > 40, name
+        assert len(if_red) > 40, name
+        assert spec.group_name, name
+        assert spec.kinds, name
+        assert spec.owners, name
+        assert spec.tags["prime/layer"] in get_args(Layer), name
+        assert spec.tags.get("prime/variant", "full") in VARIANTS, name
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.check_specs_by_output_name.keys())
+def test_every_check_says_what_to_do(check: dg.AssetChecksDefinition) -> None:
+    for spec in check.check_specs:
+        told, _, if_red = (spec.description or "").partition("If red: ")
+        assert min(len(told), len(if_red)) > 20, spec.name
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "raw_documents",
+        "restructured_documents",
+        "raw_corpus",
+        "restructured_corpus",
+        "warehouse",
+        *(f"{variant}/{part}" for variant in VARIANTS for part in ("document_metadata", "lexical_index")),
+    ],
+)
+def test_tables_show_their_columns(name: str) -> None:
+    (spec,) = [spec for spec in SPECS if spec.key.to_user_string() == name]
+    schema = spec.metadata["dagster/column_schema"]
+    assert isinstance(schema, dg.TableSchema)
+    assert len({column.name for column in schema.columns}) == len(schema.columns) > 1
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_columns_are_followed_to_columns_that_exist(variant: str) -> None:
+    shown = {
+        spec.key: {column.name for column in spec.metadata["dagster/column_schema"].columns}
+        for spec in SPECS
+        if "dagster/column_schema" in spec.metadata
+    }
+    for part in ("document_metadata", "lexical_index"):
+        key = dg.AssetKey([variant, part])
+        (spec,) = [spec for spec in SPECS if spec.key == key]
+        lineage = spec.metadata["dagster/column_lineage"]
+        assert isinstance(lineage, dg.TableColumnLineage)
+        assert set(lineage.deps_by_column) <= shown[key]
+        for deps in lineage.deps_by_column.values():
+            assert all(dep.column_name in shown[dep.asset_key] for dep in deps)
 
 
 def test_the_graph_is_the_documented_one() -> None:

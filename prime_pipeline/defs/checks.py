@@ -29,7 +29,10 @@ _N_SAMPLED = 100
 
 @dg.asset_check(asset=corpus_scan)
 def every_source_is_readable(workspace: dg.ResourceParam[Workspace]) -> dg.AssetCheckResult:
-    """No file or record failed. A warning only: the others are served, and the failed are tried again every time."""
+    """No file or record failed. A warning only: the others are served, and the failed are tried again every time.
+
+    If red: mend the files that the reasons name.
+    """
     failed = workspace.store.failures()
     return dg.AssetCheckResult(
         passed=not failed,
@@ -40,7 +43,10 @@ def every_source_is_readable(workspace: dg.ResourceParam[Workspace]) -> dg.Asset
 
 @dg.asset_check(asset=raw_corpus, blocking=True)
 def documents_are_whole(workspace: dg.ResourceParam[Workspace]) -> dg.AssetCheckResult:
-    """Ids are unique and documents have text in ascending sections; a hundred documents are opened to see it."""
+    """Ids are unique and documents have text in ascending sections; a hundred documents are opened to see it.
+
+    If red: the store is damaged, and nothing is built of it. Refresh again, which reads the named documents anew.
+    """
     sealed = read_seal(workspace.home.seal("raw"))
     ids = [doc_id for doc_id, _ in sealed.documents]
     chosen = _spread(sealed.documents, _N_SAMPLED)
@@ -56,7 +62,10 @@ def documents_are_whole(workspace: dg.ResourceParam[Workspace]) -> dg.AssetCheck
 
 @dg.asset_check(asset=restructuring)
 def sections_are_accounted_for(workspace: dg.ResourceParam[Workspace]) -> dg.AssetCheckResult:
-    """Every section of every document is restructured, or raw with a reason."""
+    """Every section of every document is restructured, or raw with a reason.
+
+    If red: refresh again, which restructures what is missing.
+    """
     if workspace.mode == "offline":
         return _not_in_offline_mode()
     raw = {d: e.version for d, e in workspace.store.catalogue().items() if e.version is not None}
@@ -82,7 +91,10 @@ def sections_are_accounted_for(workspace: dg.ResourceParam[Workspace]) -> dg.Ass
 
 @dg.asset_check(asset=restructuring)
 def nothing_is_put_off(workspace: dg.ResourceParam[Workspace]) -> dg.AssetCheckResult:
-    """No section waits for the endpoint or for budget. A warning only: the next refresh tries again."""
+    """No section waits for the endpoint or for budget. A warning only: the next refresh tries again.
+
+    If red: `prime doctor` asks the endpoint; raise the limits under `[llm]` if the budget is spent.
+    """
     if workspace.mode == "offline":
         return _not_in_offline_mode()
     standing = current_standing(workspace.restructured)
@@ -90,7 +102,7 @@ def nothing_is_put_off(workspace: dg.ResourceParam[Workspace]) -> dg.AssetCheckR
     return dg.AssetCheckResult(
         passed=n_deferred == 0,
         severity=dg.AssetCheckSeverity.WARN,
-        metadata={"put off sections": n_deferred, "share": standing.deferred_share},
+        metadata={"deferred sections": n_deferred, "deferred share": standing.deferred_share},
     )
 
 
@@ -99,14 +111,21 @@ def published_checks(variant: str) -> list[dg.AssetChecksDefinition]:
 
     @dg.asset_check(asset=published_index_key(variant))
     def index_holds_the_corpus(workspace: dg.ResourceParam[Workspace]) -> dg.AssetCheckResult:
-        """Metadata, lexical and vector index hold exactly the sealed documents, in files that are what was published."""
+        """Metadata, lexical and vector index hold exactly the sealed documents, in files that are what was published.
+
+        If red: the served build is damaged, which the next refresh heals, or of an earlier corpus, since it was withdrawn or
+        withheld: `prime refresh --republish` publishes the new one.
+        """
         if not workspace.has_corpus(variant):
             return _not_in_offline_mode()
         return _index_check(workspace, variant)
 
     @dg.asset_check(asset=published_index_key(variant))
     def vectors_are_unit_vectors(workspace: dg.ResourceParam[Workspace]) -> dg.AssetCheckResult:
-        """Every vector is finite and of length 1."""
+        """Every vector is finite and of length 1.
+
+        If red: the vector index is damaged. Refresh again, which makes it anew.
+        """
         if not workspace.has_corpus(variant):
             return _not_in_offline_mode()
         live = workspace.builds(variant).live_path
@@ -151,7 +170,10 @@ def _not_in_offline_mode() -> dg.AssetCheckResult:
 
 @dg.asset_check(asset=retrieval_runs)
 def measures_are_complete(workspace: dg.ResourceParam[Workspace]) -> dg.AssetCheckResult:
-    """Every judged query has a value from 0 to 1 in every measure of every system."""
+    """Every judged query has a value from 0 to 1 in every measure of every system.
+
+    If red: rankings are stale or damaged. Refresh again, which evaluates anew.
+    """
     if not workspace.settings.queries:
         return dg.AssetCheckResult(passed=True, description="no queries are configured")
     reports = workspace.evaluations()
@@ -169,7 +191,10 @@ def measures_are_complete(workspace: dg.ResourceParam[Workspace]) -> dg.AssetChe
 
 @dg.asset_check(asset=report)
 def numbers_have_intervals(workspace: dg.ResourceParam[Workspace]) -> dg.AssetCheckResult:
-    """Every number of the report that estimates something stands with its interval, or with the reason for none."""
+    """Every number of the report that estimates something stands with its interval, or with the reason for none.
+
+    If red: a table of the report was added without intervals: mend its code in `reports/`.
+    """
     content = read_report(workspace.home.reports)
     bare = bare_numbers(content)
     return dg.AssetCheckResult(

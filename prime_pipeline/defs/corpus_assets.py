@@ -1,5 +1,6 @@
 """Assets of the corpus: the scan, the documents, and the sealed set of them."""
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -9,6 +10,7 @@ from pydantic import Field
 from prime_pipeline.corpus.opening import open_corpus
 from prime_pipeline.corpus.scan import ScanReport, parse_documents, scan
 from prime_pipeline.corpus.source import PARSER_VERSION
+from prime_pipeline.defs.describing import tag_run, tags
 from prime_pipeline.defs.documents import RAW_DOCUMENTS, in_partitions, raw_event, sync_documents
 from prime_pipeline.defs.partitions import (
     Partition,
@@ -16,6 +18,7 @@ from prime_pipeline.defs.partitions import (
     partitions,
     partitions_definition,
 )
+from prime_pipeline.defs.table_columns import DOCUMENT_COLUMNS, SEAL_COLUMNS
 from prime_pipeline.reporting.mode import decide_mode
 from prime_pipeline.settings import Partitioning
 from prime_pipeline.storage.documents import CatalogueEntry
@@ -35,7 +38,13 @@ class ScanConfig(dg.Config):
     )
 
 
-@dg.asset(group_name=_GROUP, kinds={"python", "file"}, owners=_OWNERS, code_version=PARSER_VERSION)
+@dg.asset(
+    group_name=_GROUP,
+    kinds={"python", "file"},
+    owners=_OWNERS,
+    tags=tags("corpus"),
+    code_version=PARSER_VERSION,
+)
 def corpus_scan(
     context: dg.AssetExecutionContext, config: ScanConfig, workspace: dg.ResourceParam[Workspace]
 ) -> dg.MaterializeResult[None]:
@@ -45,6 +54,9 @@ def corpus_scan(
     removed. Each new or changed document gets one event on **raw_documents**, so its partition shows when and from
     which file it was read. A file that cannot be read fails alone: it is listed here, and the last good text of its
     document is served on.
+
+    If red: the corpus as a whole cannot be read, or more than a fifth of it is gone. Mount it again, or allow the removals
+    in the run's configuration (`prime refresh --allow-removals`).
     """
     location = workspace.settings.corpus_location
     with workspace.home.lock("documents"):
@@ -73,6 +85,8 @@ def raw_documents(partitioning: Partitioning) -> dg.AssetsDefinition:
         group_name=_GROUP,
         kinds={"python", "json"},
         owners=_OWNERS,
+        tags=tags("corpus"),
+        metadata=DOCUMENT_COLUMNS,
         partitions_def=partitions_definition(partitioning),
         backfill_policy=dg.BackfillPolicy.single_run(),
         output_required=False,
@@ -85,8 +99,11 @@ def raw_documents(partitioning: Partitioning) -> dg.AssetsDefinition:
 
         The scan keeps these up to date by itself; a backfill parses chosen documents again. A document that cannot be
         read fails alone: all others of the run keep their result, and *re-execute from failure* tries only the failed.
+
+        If red: the run's failure lists documents and reasons. Repair those files and refresh.
         """
         entries = in_partitions(workspace.store.catalogue().values(), context.partition_keys, partitioning)
+        tag_single_document(context, entries, partitioning)
         failed = parse_documents(
             open_corpus(workspace.settings.corpus_location),
             workspace.store,
@@ -114,6 +131,8 @@ def raw_documents(partitioning: Partitioning) -> dg.AssetsDefinition:
     group_name=_GROUP,
     kinds={"python", "json"},
     owners=_OWNERS,
+    tags=tags("corpus"),
+    metadata=SEAL_COLUMNS,
     deps=[corpus_scan, RAW_DOCUMENTS],
     code_version="1",
 )
@@ -122,7 +141,11 @@ def raw_corpus(workspace: dg.ResourceParam[Workspace]) -> dg.MaterializeResult[N
 
     Its data version is a hash of all of them, so it is the same whenever nothing changed. With `mode = auto` the corpus
     is profiled here, and what follows is built as the profile recommends.
+
+    If red: nothing could be read, so there is nothing to seal; see the failures of `corpus_scan`. What was published before
+    is served on.
     """
+    started = time.monotonic()
     path = workspace.home.seal("raw")
     with workspace.home.lock("documents"):
         before = path.read_bytes() if path.is_file() else b""
@@ -137,11 +160,21 @@ def raw_corpus(workspace: dg.ResourceParam[Workspace]) -> dg.MaterializeResult[N
             "documents": len(sealed.documents),
             "sections": sum(catalogue[doc_id].n_sections for doc_id, _ in sealed.documents),
             "changed": int(after != before),
+            "seconds": round(time.monotonic() - started, 3),
             "version": sealed.version[:16],
             "mode": workspace.mode_label,
             **reasons,
         },
     )
+
+
+def tag_single_document(
+    context: dg.AssetExecutionContext, entries: Iterable[CatalogueEntry], partitioning: Partitioning
+) -> None:
+    """Name the document on a run that is about one."""
+    if partitioning == "document" and len(context.partition_keys) == 1:
+        for entry in entries:
+            tag_run(context, entry.doc_id, entry.title)
 
 
 def _event_logger(
@@ -188,7 +221,7 @@ def documents_failed(failed: Mapping[str, str], n_chosen: int, **metadata: Any) 
     """How a partitioned step ends when some of its documents failed, with their reasons; the others keep their events."""
     return dg.Failure(
         f"{len(failed)} of {n_chosen} documents failed: {', '.join(list(failed)[:5])}",
-        metadata={"failed": reasons_table(failed), **metadata},
+        metadata={"failed": len(failed), "failures": reasons_table(failed), **metadata},
         allow_retries=False,
     )
 

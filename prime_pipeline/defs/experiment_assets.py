@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import dagster as dg
 
+from prime_pipeline.defs.describing import tags
 from prime_pipeline.defs.index_assets import published_index_key
 from prime_pipeline.defs.report_assets import study_assets
 from prime_pipeline.indexes.builds import VARIANTS
@@ -27,6 +28,7 @@ _DATA_VERSION = "dagster/data_version"
     partitions_def=_PARTITIONS,
     kinds={"python"},
     owners=_OWNERS,
+    tags=tags("evaluation"),
     code_version="1",
     backfill_policy=dg.BackfillPolicy.single_run(),
     output_required=False,
@@ -37,6 +39,9 @@ def experiment_cells(
     """What one representation finds under one pipeline: a partition for each, kept until something that it depends on changes.
 
     Names are `representation.pipeline`, such as `chunk-256.hybrid-sections`.
+
+    If red: a model cannot be loaded or queries are missing, see the message. Cells that were finished are kept: backfill
+    the failed ones.
     """
     with Experiment(workspace) as experiment:
         for name in context.partition_keys:
@@ -44,13 +49,22 @@ def experiment_cells(
     yield from ()  # no output: each cell has had its own event, and Dagster must not add a second one
 
 
-@dg.asset(group_name=_GROUP, deps=_PUBLISHED, kinds={"python"}, owners=_OWNERS, code_version="1")
+@dg.asset(
+    group_name=_GROUP,
+    deps=_PUBLISHED,
+    kinds={"python"},
+    owners=_OWNERS,
+    tags=tags("evaluation"),
+    code_version="1",
+)
 def experiment(
     context: dg.AssetExecutionContext, workspace: dg.ResourceParam[Workspace]
 ) -> dg.MaterializeResult[None]:
     """All cells in one run, those that are kept included, and what they say of one another.
 
     Each cell that is new, or whose event was lost, logs an event of `experiment_cells`.
+
+    If red: a cell could not be measured, see the message. The job `reproduce` goes on with the cells that are missing.
     """
     known = context.instance.event_log_storage.get_latest_tags_by_partition(  # the instance offers none for all at once
         dg.AssetKey("experiment_cells"), dg.DagsterEventType.ASSET_MATERIALIZATION, [_DATA_VERSION]
@@ -76,10 +90,15 @@ def experiment(
     deps=[experiment_cells, experiment, *study_assets],
     kinds={"html"},
     owners=_OWNERS,
+    tags=tags("delivery"),
     code_version="1",
 )
 def experiment_report(workspace: dg.ResourceParam[Workspace]) -> dg.MaterializeResult[None]:
-    """The report on the experiment: every cell with its interval, adjusted comparisons, costs, and the studies of the texts."""
+    """The report on the experiment: every cell with its interval, adjusted comparisons, costs, and the studies of the texts.
+
+    Open the page at the path that the event names. If red: the folder cannot be written, or a study is missing; run the job
+    `reproduce` again.
+    """
     published = publish_experiment_report(workspace)
     return dg.MaterializeResult(
         metadata={

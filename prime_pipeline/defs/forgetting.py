@@ -11,6 +11,7 @@ from typing import Any
 
 import dagster as dg
 
+from prime_pipeline.defs.describing import tag_value
 from prime_pipeline.defs.instance import has_own_storage, open_instance
 from prime_pipeline.defs.liveness import refresh_is_live
 from prime_pipeline.defs.runs import RefreshSummary, run_refresh
@@ -109,7 +110,9 @@ def scrub_history(folder: Path, names: Iterable[str]) -> int:
     Raises:
         DagsterStorageUnusable: A database cannot be read or written.
     """
-    wanted = sorted(filter(None, names), key=len, reverse=True)
+    known = set(names)
+    known |= set(map(tag_value, known))  # tags of runs hold them tamed and cut
+    wanted = sorted(filter(None, known), key=len, reverse=True)
     alternatives = "|".join(map(re.escape, wanted))
     pattern = re.compile(rf"(?<!\w)(?:{alternatives})(?!\w)")
     n_changed = 0

@@ -1,10 +1,17 @@
 """Assets of the index, made by a factory per variant, so that the lineage graph shows a track for each."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import dagster as dg
 from pydantic import Field
 
+from prime_pipeline.defs.describing import tags
+from prime_pipeline.defs.table_columns import (
+    LEXICAL_COLUMNS,
+    METADATA_COLUMNS,
+    lexical_lineage,
+    metadata_lineage,
+)
 from prime_pipeline.errors import QualityDropped
 from prime_pipeline.refresh.steps import BuildSteps, StepOutcome
 from prime_pipeline.reporting.vetoing import QualityGuard
@@ -39,6 +46,8 @@ def index_assets(variant: str, corpus: dg.AssetKey) -> list[dg.AssetsDefinition]
         kinds={"python", "sqlite"},
         group_name=variant,
         owners=_OWNERS,
+        tags=tags("index", variant),
+        metadata={**METADATA_COLUMNS, **metadata_lineage(variant)},
         code_version="1",
     )
     def document_metadata(workspace: dg.ResourceParam[Workspace]) -> dg.MaterializeResult[None]:
@@ -46,18 +55,32 @@ def index_assets(variant: str, corpus: dg.AssetKey) -> list[dg.AssetsDefinition]
 
         Terms are scored over the whole corpus, so one new document may move the terms of others a little: the number
         of changed texts is what has to be embedded again.
+
+        If red: a stored document was damaged, or the disk is full; the message says which. Refresh again, which reads damaged
+        documents anew.
         """
-        return _step(workspace, variant, lambda steps: steps.synthesise_metadata())
+        return _step(workspace, variant, lambda steps: steps.synthesise_metadata(), metadata_lineage(variant))
 
     @dg.asset(
-        key=lexical_key, deps=[corpus], kinds={"sqlite"}, group_name=variant, owners=_OWNERS, code_version="1"
+        key=lexical_key,
+        deps=[corpus],
+        kinds={"sqlite"},
+        group_name=variant,
+        owners=_OWNERS,
+        tags=tags("index", variant),
+        metadata={**LEXICAL_COLUMNS, **lexical_lineage(variant)},
+        code_version="1",
     )
     def lexical_index(workspace: dg.ResourceParam[Workspace]) -> dg.MaterializeResult[None]:
         """The FTS5 index: a row per document and a row per section, for BM25.
 
-        Where little changed, the index before is copied and brought up to date.
+        Where little changed, the index before is copied and brought up to date. `prime lineage SECTION` follows a row of
+        it to the lines of its file.
+
+        If red: a stored document was damaged, or the disk is full; the message says which. Refresh again, which reads damaged
+        documents anew.
         """
-        return _step(workspace, variant, lambda steps: steps.build_lexical())
+        return _step(workspace, variant, lambda steps: steps.build_lexical(), lexical_lineage(variant))
 
     @dg.asset(
         key=vector_key,
@@ -65,10 +88,14 @@ def index_assets(variant: str, corpus: dg.AssetKey) -> list[dg.AssetsDefinition]
         kinds={"python", "numpy"},
         group_name=variant,
         owners=_OWNERS,
+        tags=tags("index", variant),
         code_version="1",
     )
     def vector_index(workspace: dg.ResourceParam[Workspace]) -> dg.MaterializeResult[None]:
-        """One vector per document, of its metadata text. Texts embedded before come from the cache."""
+        """One vector per document, of its metadata text. Texts embedded before come from the cache.
+
+        If red: the embedding model cannot be loaded, or the disk is full; `prime doctor` says which and what to do.
+        """
         return _step(workspace, variant, lambda steps: steps.build_vectors())
 
     @dg.asset(
@@ -77,6 +104,7 @@ def index_assets(variant: str, corpus: dg.AssetKey) -> list[dg.AssetsDefinition]
         kinds={"python"},
         group_name=variant,
         owners=_OWNERS,
+        tags=tags("index", variant),
         code_version="1",
     )
     def published_index(
@@ -88,6 +116,9 @@ def index_assets(variant: str, corpus: dg.AssetKey) -> list[dg.AssetsDefinition]
         more than that, this fails, and the served one stays.
 
         Readers of the build before go on undisturbed; `prime rollback` returns to it.
+
+        If red: NDCG fell (see the observation, and set `accept_drop` to publish nevertheless), or the parts of the build do
+        not agree, and the next refresh makes them anew. What was served before is served on.
         """
         if not workspace.has_corpus(variant):
             return _nothing(workspace)
@@ -109,12 +140,15 @@ def index_assets(variant: str, corpus: dg.AssetKey) -> list[dg.AssetsDefinition]
 
 
 def _step(
-    workspace: Workspace, variant: str, work: Callable[[BuildSteps], StepOutcome]
+    workspace: Workspace,
+    variant: str,
+    work: Callable[[BuildSteps], StepOutcome],
+    lineage: Mapping[str, dg.TableColumnLineage] | None = None,
 ) -> dg.MaterializeResult[None]:
     if not workspace.has_corpus(variant):
         return _nothing(workspace)
     with workspace.home.index_lock(variant):
-        return _result(work(workspace.steps(variant)))
+        return _result(work(workspace.steps(variant)), **(lineage or {}))
 
 
 def _nothing(workspace: Workspace) -> dg.MaterializeResult[None]:
@@ -129,15 +163,15 @@ def _compared(guard: QualityGuard) -> dict[str, str | float]:
         return {"not compared": guard.note} if guard.note else {}
     bounds = {} if found.low is None or found.high is None else {"low": found.low, "high": found.high}
     return {
-        "ndcg@5 of this build": found.candidate,
+        "ndcg@5": found.candidate,
         "ndcg@5 of the build before": found.served,
         "ndcg@5 difference": found.difference,
         **{f"ndcg@5 difference {name}": bound for name, bound in bounds.items()},
     }
 
 
-def _result(outcome: StepOutcome, **more: str | float) -> dg.MaterializeResult[None]:
-    metadata: dict[str, dg.MetadataValue | int | float | str] = {
+def _result(outcome: StepOutcome, **more: str | float | dg.TableColumnLineage) -> dg.MaterializeResult[None]:
+    metadata: dict[str, dg.MetadataValue | dg.TableColumnLineage | int | float | str] = {
         "changed": int(outcome.changed),
         "seconds": round(outcome.seconds, 3),
         "build": outcome.build_id,

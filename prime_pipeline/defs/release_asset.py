@@ -2,6 +2,7 @@
 
 import dagster as dg
 
+from prime_pipeline.defs.describing import tags
 from prime_pipeline.defs.index_assets import published_index_key
 from prime_pipeline.defs.report_assets import report
 from prime_pipeline.defs.warehouse_asset import warehouse
@@ -16,12 +17,16 @@ from prime_pipeline.workspace import Workspace
     deps=[*(published_index_key(variant) for variant in VARIANTS), warehouse, report],
     kinds={"python"},
     owners=["team:search"],
+    tags=tags("delivery"),
     code_version="1",
 )
 def release(workspace: dg.ResourceParam[Workspace]) -> dg.MaterializeResult[None]:
     """The served index, the warehouse and the report in object storage, where `publish_to` says; `prime pull` fetches them.
 
     Sent whole before its name is, so that a reader finds the release before or this one, never a mixture.
+
+    If red: the storage cannot be reached or refuses to be written; the message names address and remedy. Readers keep the
+    release before, and the next refresh sends this one.
     """
     url, variant = workspace.settings.publish_to, workspace.served_variant
     if not url:

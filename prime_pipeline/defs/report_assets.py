@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import dagster as dg
 
+from prime_pipeline.defs.describing import spending_metadata, tags
 from prime_pipeline.defs.evaluation_asset import retrieval_runs
 from prime_pipeline.defs.index_assets import published_index_key
 from prime_pipeline.defs.restructuring_assets import POOL
@@ -29,6 +30,7 @@ _DESCRIPTIONS = {
     "harmed.",
     "index_costs": "What the published indexes cost in tokens, vectors, bytes and money, beside embedding every section.",
 }
+_IF_RED = "\n\nIf red: a stored text or ranking is damaged; refresh again, which makes it anew. The report keeps the study as it was."
 _EVALUATED = {"retrieval_quality", "evidence_localisation", "index_costs"}
 
 
@@ -41,8 +43,9 @@ def study_asset(name: str) -> dg.AssetsDefinition:
         deps=[*_PUBLISHED, *([retrieval_runs] if name in _EVALUATED else [])],
         kinds={"python"},
         owners=_OWNERS,
+        tags=tags("evaluation"),
         code_version="1",
-        description=_DESCRIPTIONS[name],
+        description=_DESCRIPTIONS[name] + _IF_RED,
     )
     def study(workspace: dg.ResourceParam[Workspace]) -> dg.MaterializeResult[None]:
         return _result(STUDIES[name](workspace))
@@ -60,19 +63,19 @@ study_assets = [study_asset(name) for name in STUDIES]
     kinds={"openai"},
     pool=POOL,
     owners=_OWNERS,
+    tags=tags("evaluation"),
     code_version="1",
 )
 def generated_answers_asset(workspace: dg.ResourceParam[Workspace]) -> dg.MaterializeResult[None]:
     """Answers of a language model to the questions that have reference answers, scored as QASPER does.
 
     This spends money, so that no refresh makes it: the job `answer` does. See `prime answer --estimate` for its price.
+
+    If red: the endpoint is down or the budget is spent. Mend that and run the job again: answers that were paid are kept.
     """
     left_out = conditions_left_out(workspace)
     study, spent = generated_answers(workspace)
-    facts: dict[str, int | str] = {
-        "calls": spent.calls,
-        "tokens": spent.prompt_tokens + spent.completion_tokens,
-    }
+    facts: dict[str, int | float | str] = {**spending_metadata(spent, workspace.settings.llm.price)}
     return _result(study, {**facts, **({"left out": " ".join(left_out)} if left_out else {})})
 
 
@@ -81,10 +84,17 @@ def generated_answers_asset(workspace: dg.ResourceParam[Workspace]) -> dg.Materi
     deps=[*_PUBLISHED, *study_assets, generated_answers_asset],
     kinds={"html"},
     owners=_OWNERS,
+    tags=tags("delivery"),
     code_version="1",
 )
 def report(workspace: dg.ResourceParam[Workspace]) -> dg.MaterializeResult[None]:
-    """All that was measured of what is published: one page that opens offline, the same as Markdown and as JSON."""
+    """All that was measured of what is published: one page that opens offline, the same as Markdown and as JSON.
+
+    Open the page at the path that the event names (browsers follow no link from here to a file); `prime report` names it
+    too.
+
+    If red: nothing is published, or the folder cannot be written. The page of before stays.
+    """
     published = publish_report(workspace)
     return dg.MaterializeResult(
         metadata={
@@ -95,7 +105,7 @@ def report(workspace: dg.ResourceParam[Workspace]) -> dg.MaterializeResult[None]
     )
 
 
-def _result(study: Study, more: Mapping[str, int | str] | None = None) -> dg.MaterializeResult[None]:
+def _result(study: Study, more: Mapping[str, int | float | str] | None = None) -> dg.MaterializeResult[None]:
     metadata: dict[str, dg.MetadataValue | int | float | str] = {
         "changed": int(study.changed),
         "seconds": round(study.seconds, 3),

@@ -1,12 +1,14 @@
 """Assets of restructuring: the documents, the step that brings all of them up to date, and the sealed set of them."""
 
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import dagster as dg
 
-from prime_pipeline.defs.corpus_assets import documents_failed, raw_corpus, reasons_table
+from prime_pipeline.defs.corpus_assets import documents_failed, raw_corpus, reasons_table, tag_single_document
+from prime_pipeline.defs.describing import spending_metadata, tags
 from prime_pipeline.defs.documents import (
     RAW_DOCUMENTS,
     RESTRUCTURED_DOCUMENTS,
@@ -14,7 +16,10 @@ from prime_pipeline.defs.documents import (
     in_partitions,
 )
 from prime_pipeline.defs.partitions import Partition, partition_of_document, partitions_definition
-from prime_pipeline.records import DocumentOutcome, Spending
+from prime_pipeline.defs.table_columns import RESTRUCTURED_COLUMNS, SEAL_COLUMNS
+from prime_pipeline.errors import DocumentChanged, SchemaMismatch, StoreCorrupt
+from prime_pipeline.llm.budget import Prices
+from prime_pipeline.records import DocumentOutcome, OutcomeKind, Section, Spending, section_id
 from prime_pipeline.refresh.restructuring import (
     RestructuringReport,
     RestructuringSteps,
@@ -34,6 +39,10 @@ POOL = "llm"
 
 _GROUP = "restructuring"
 _OWNERS = ["team:search"]
+_SECTIONS_SHOWN = 100
+_LINEAGE_SCHEMA = dg.TableSchema(
+    [dg.TableColumn(name) for name in ("section", "heading", "verdict", "codes", "lines")]
+)
 _OFF = 'the mode is {mode}: set `mode = "full"` to have sections restructured'
 
 
@@ -45,6 +54,8 @@ def restructured_documents(partitioning: Partitioning) -> dg.AssetsDefinition:
         group_name=_GROUP,
         kinds={"python", "json"},
         owners=_OWNERS,
+        tags=tags("restructuring", "full"),
+        metadata=RESTRUCTURED_COLUMNS,
         deps=[RAW_DOCUMENTS],
         partitions_def=partitions_definition(partitioning),
         backfill_policy=dg.BackfillPolicy.single_run(),
@@ -59,13 +70,18 @@ def restructured_documents(partitioning: Partitioning) -> dg.AssetsDefinition:
 
         The asset `restructuring` keeps these up to date by itself; a backfill restructures chosen documents again, and pays
         only for sections that were not answered before. A document with a section that could not be asked for fails alone:
-        all others of the run keep their result.
+        all others of the run keep their result. `prime diff DOCUMENT` shows raw beside rewritten text; the same page lies
+        at the path that each event names.
+
+        If red: the run's failure lists documents and reasons, such as an endpoint that is down or a budget that is spent;
+        `prime doctor` asks the endpoint. Mend that and backfill again: answers that were paid are kept.
         """
         if workspace.mode == "offline":
             raise dg.Failure(_off(workspace), allow_retries=False)
         catalogue = workspace.store.catalogue()
         chosen = in_partitions(catalogue.values(), context.partition_keys, partitioning)
         entries = [entry for entry in chosen if entry.version]
+        tag_single_document(context, entries, partitioning)
         with workspace.restructuring() as steps:
             log = _Log(context, steps, catalogue, partitioning)
             report = steps.restructure(entries, context.run_id, on_stored=log.finished)
@@ -77,7 +93,7 @@ def restructured_documents(partitioning: Partitioning) -> dg.AssetsDefinition:
             failed |= dict.fromkeys(sorted(unknown), "not in the catalogue, or never read: run a refresh")
         if failed:
             n_chosen = len(chosen) if partitioning == "bucket" else len(context.partition_keys)
-            raise documents_failed(failed, n_chosen, **_run_metadata(report, _currency(workspace)))
+            raise documents_failed(failed, n_chosen, **_run_metadata(report, workspace.settings.llm.price))
         yield from ()  # no output: each partition has had its own event, and Dagster must not add a second one
 
     return rewritten
@@ -87,6 +103,7 @@ def restructured_documents(partitioning: Partitioning) -> dg.AssetsDefinition:
     group_name=_GROUP,
     kinds={"python", "openai"},
     owners=_OWNERS,
+    tags=tags("restructuring", "full"),
     deps=[raw_corpus],
     code_version=RESTRUCTURING_CODE,
     pool=POOL,
@@ -99,6 +116,9 @@ def restructuring(
     Each gets one event on **restructured_documents**. Sections are rewritten one by one, and every answer is kept: an
     edited section is one call, an unchanged one none. When the endpoint fails or the budget is spent, what is left is
     put off to the next refresh, and its raw text stands in.
+
+    If red: key, model or prompt of the endpoint is wrong, see the message and `prime doctor`. Sections that are merely put
+    off do not make this red, but its check.
     """
     removed = workspace.forget_removed()
     if workspace.mode == "offline":
@@ -116,11 +136,10 @@ def restructuring(
     metadata: dict[str, Any] = {
         "changed": int(bool(pending or removed)),
         "strategy": steps.restructurer.strategy.label,
-        **_run_metadata(report, _currency(workspace)),
+        **_run_metadata(report, workspace.settings.llm.price),
         "removed": removed,
         "events": log.n_logged,
-        "put off": reasons_table(report.deferred),
-        **({"put off because": next(iter(report.deferred.values()))} if report.deferred else {}),
+        **_put_off(report.deferred),
         **_standing_metadata(standing),
     }
     if expected is not None:
@@ -135,6 +154,8 @@ def restructuring(
     group_name=_GROUP,
     kinds={"python", "json"},
     owners=_OWNERS,
+    tags=tags("restructuring", "full"),
+    metadata=SEAL_COLUMNS,
     deps=[restructuring, RESTRUCTURED_DOCUMENTS],
     code_version="1",
 )
@@ -143,27 +164,38 @@ def restructured_corpus(workspace: dg.ResourceParam[Workspace]) -> dg.Materializ
 
     It is not sealed anew while more than 5 % of the sections are raw only because they were put off: the set before
     is served on.
+
+    If red: no document is restructured yet, see `restructuring`. The offline index answers meanwhile.
     """
     if workspace.mode == "offline":
         return dg.MaterializeResult(
             data_version=dg.DataVersion("offline"), metadata=_nothing(_off(workspace))
         )
+    started = time.monotonic()
     sealing = seal_restructured(
         workspace.restructured, workspace.restructured_seal, workspace.settings.corpus_location
     )
     metadata: dict[str, Any] = {
         "changed": int(sealing.changed),
         "documents": sealing.n_documents,
+        **({} if sealing.withheld else {"sections": _n_sections(workspace)}),
+        "seconds": round(time.monotonic() - started, 3),
         "version": sealing.version[:16] or "none",
-        "put off share": round(sealing.deferred_share, 4),
+        "deferred share": round(sealing.deferred_share, 4),
     }
     if sealing.withheld:
         metadata["note"] = sealing.withheld
     return dg.MaterializeResult(data_version=dg.DataVersion(sealing.version or "none"), metadata=metadata)
 
 
-def _currency(workspace: Workspace) -> str:
-    return workspace.settings.llm.price.currency if workspace.settings.llm.price else ""
+def _put_off(deferred: Mapping[str, str]) -> dict[str, Any]:
+    if not deferred:
+        return {}
+    return {"put off": reasons_table(deferred), "put off because": next(iter(deferred.values()))}
+
+
+def _n_sections(workspace: Workspace) -> int:
+    return sum(e.n_sections for e in workspace.restructured.documents.catalogue().values() if e.version)
 
 
 class _Log:
@@ -190,7 +222,7 @@ class _Log:
     def finished(self, entry: CatalogueEntry, outcome: DocumentOutcome) -> None:
         """A document was stored."""
         if self._is_by_document:
-            self._log(partition_of_document(entry), _document_metadata(self._steps, outcome))
+            self._log(partition_of_document(entry), _document_metadata(self._steps, entry, outcome))
 
     def missing(self, keys: Iterable[str] | None = None) -> None:
         """Log what is complete and has no event yet, of all partitions or of some."""
@@ -199,16 +231,20 @@ class _Log:
             if wanted is None or partition.key in wanted:
                 outcomes = [self._steps.restructured.outcome(entry.doc_id) for entry in partition.entries]
                 known = [outcome for outcome in outcomes if outcome]
-                describe = _bucket_metadata if partition.is_bucket else _single_metadata
-                self._log(partition, describe(self._steps, known))
+                if partition.is_bucket:
+                    self._log(partition, _bucket_metadata(self._steps, known))
+                else:
+                    self._log(partition, _single_metadata(self._steps, partition.entries[0], known))
 
     def _log(self, partition: Partition, metadata: Mapping[str, Any]) -> None:
         self._events.log(partition, metadata)
         self.n_logged += 1
 
 
-def _single_metadata(steps: RestructuringSteps, outcomes: Sequence[DocumentOutcome]) -> dict[str, Any]:
-    return _document_metadata(steps, outcomes[0]) if outcomes else {}
+def _single_metadata(
+    steps: RestructuringSteps, entry: CatalogueEntry, outcomes: Sequence[DocumentOutcome]
+) -> dict[str, Any]:
+    return _document_metadata(steps, entry, outcomes[0]) if outcomes else {}
 
 
 def _bucket_metadata(steps: RestructuringSteps, outcomes: Sequence[DocumentOutcome]) -> dict[str, Any]:
@@ -216,7 +252,7 @@ def _bucket_metadata(steps: RestructuringSteps, outcomes: Sequence[DocumentOutco
     return {
         "strategy": steps.restructurer.strategy.label,
         **_sections_metadata(outcomes),
-        **_spending_metadata(total),
+        **spending_metadata(total, steps.prices),
         "diff pages": dg.MetadataValue.path(str(steps.pages)),
     }
 
@@ -228,45 +264,72 @@ def _sections_metadata(outcomes: Sequence[DocumentOutcome]) -> dict[str, Any]:
     return {**{f"{kind} sections": n for kind, n in sorted(kinds.items())}, "reasons": ", ".join(codes)}
 
 
-def _document_metadata(steps: RestructuringSteps, outcome: DocumentOutcome) -> dict[str, Any]:
-    page = page_path(steps.pages, outcome.doc_id)
+def _document_metadata(
+    steps: RestructuringSteps, entry: CatalogueEntry, outcome: DocumentOutcome
+) -> dict[str, Any]:
     return {
         "strategy": steps.restructurer.strategy.label,
         **_sections_metadata([outcome]),
-        **_spending_metadata(outcome.spending),
-        "diff": dg.MetadataValue.url(page.as_uri()),
-        # Browsers do not follow a link from a server to a file, so its path stands beside it.
-        "diff page": dg.MetadataValue.path(str(page)),
+        **spending_metadata(outcome.spending, steps.prices),
+        # No link: browsers do not follow one from a server to a file. The UI offers to copy a path.
+        "diff page": dg.MetadataValue.path(str(page_path(steps.pages, outcome.doc_id))),
+        **_section_lineage(steps, entry),
     }
 
 
-def _run_metadata(report: RestructuringReport, currency: str) -> dict[str, Any]:
-    cost = {} if report.cost is None else {f"cost {currency}": round(report.cost, 6)}
+def _section_lineage(steps: RestructuringSteps, entry: CatalogueEntry) -> dict[str, Any]:
+    """The first sections as a table: what became of each, why, and where it stands in the file."""
+    try:
+        loaded = steps.restructured.load(entry)
+    except (DocumentChanged, StoreCorrupt, SchemaMismatch):  # the next run makes it anew
+        loaded = None
+    if loaded is None:
+        return {}
+    document, outcome = loaded
+    sections = {section.ordinal: section for section in document.sections}
+    rows = [
+        dg.TableRecord(
+            {
+                "section": section_id(document.doc_id, what.ordinal),
+                "heading": " › ".join(sections[what.ordinal].heading_path),
+                "verdict": what.kind,
+                "codes": ", ".join(dict.fromkeys(finding.code for finding in what.findings)),
+                "lines": _lines(sections[what.ordinal]),
+            }
+        )
+        for what in outcome.sections[:_SECTIONS_SHOWN]
+    ]
+    left = len(outcome.sections) - len(rows)
+    return {
+        "section lineage": dg.MetadataValue.table(rows, _LINEAGE_SCHEMA),
+        **({"sections not listed": left} if left else {}),
+    }
+
+
+def _lines(section: Section) -> str:
+    return "" if section.start_line is None else f"{section.start_line}-{section.end_line}"
+
+
+def _run_metadata(report: RestructuringReport, price: Prices | None) -> dict[str, Any]:
     return {
         "restructured": len(report.done),
         "put off documents": len(report.deferred),
         "seconds": round(report.seconds, 3),
-        **_spending_metadata(report.spending),
-        **cost,
+        **spending_metadata(report.spending, price),
         "reasons of this run": dg.MetadataValue.json(dict(report.codes)),
-    }
-
-
-def _spending_metadata(spending: Spending) -> dict[str, int]:
-    return {
-        "calls": spending.calls,
-        "cache hits": spending.cache_hits,
-        "truncated answers": spending.truncated,
-        "prompt tokens": spending.prompt_tokens,
-        "completion tokens": spending.completion_tokens,
     }
 
 
 def _standing_metadata(standing: Standing) -> dict[str, Any]:
     total = sum(standing.kinds.values())
+    shares = {kind: standing.kinds.get(kind, 0) / max(1, total) for kind in get_args(OutcomeKind)}
+    accepted = standing.acceptance_share
     return {
         "sections": total,
-        **{f"{kind} share": round(n / total, 4) for kind, n in standing.kinds.items()},
+        **{
+            f"{kind} share": round(share, 4) for kind, share in shares.items()
+        },  # all of them, so that plots have no gaps
+        **({} if accepted is None else {"acceptance share": round(accepted, 4)}),
         "words saved": round(standing.words_saved, 4),
         "reasons": dg.MetadataValue.json(dict(standing.codes)),
     }

@@ -74,6 +74,16 @@ class Standing:
         return self.kinds.get("deferred", 0) / total if total else 0.0
 
     @property
+    def acceptance_share(self) -> float | None:
+        """Share of the rewrites that were judged and stand, repaired and patched ones included; None without any.
+
+        A section that stays raw because the endpoint refused it counts as one that does not stand.
+        """
+        stand = sum(self.kinds.get(kind, 0) for kind in ("accepted", "repaired", "patched"))
+        judged = stand + self.kinds.get("raw", 0)
+        return stand / judged if judged else None
+
+    @property
     def words_saved(self) -> float:
         """Share of words that restructuring saved; below 0 where it added some."""
         return 1.0 - self.n_words / self.n_words_raw if self.n_words_raw else 0.0

@@ -214,7 +214,10 @@ class BuildSteps:
             raise
 
     def _unchanged(self, started: float) -> StepOutcome:
-        return StepOutcome(self.plan.build_id, changed=False, seconds=time.monotonic() - started)
+        counts = {"documents": len(self.plan.corpus.documents)}
+        return StepOutcome(
+            self.plan.build_id, changed=False, seconds=time.monotonic() - started, counts=counts
+        )
 
     def _made(
         self,

@@ -103,6 +103,17 @@ STUDY_TABLES: Mapping[str, Columns] = {
     "corpus_properties": CORPUS_PROPERTIES,
 }
 """Tables whose rows come from studies of the texts; see ``studies/``."""
+TABLES: Mapping[str, Columns] = {
+    "documents": DOCUMENTS,
+    "sections": SECTIONS,
+    "metadata": METADATA,
+    "measures": MEASURES,
+    "restructurings": RESTRUCTURINGS,
+    "restructuring_runs": RESTRUCTURING_RUNS,
+    "spending": SPENDING,
+    **STUDY_TABLES,
+}
+"""Columns of every table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,16 +201,17 @@ def refresh_warehouse(
         closing(LexicalIndex(build / LEXICAL_FILE)) as lexical,
         closing(MetadataFile(build / METADATA_FILE)) as metadata,
     ):
-        tables: dict[str, tuple[Columns, Rows]] = {
-            "documents": (DOCUMENTS, _documents(catalogue)),
-            "sections": (SECTIONS, _sections(lexical)),
-            "metadata": (METADATA, _metadata(metadata)),
-            "measures": (MEASURES, _measures(reports)),
-            "restructurings": (RESTRUCTURINGS, _restructurings(restructuring)),
-            "restructuring_runs": (RESTRUCTURING_RUNS, _runs(restructuring)),
-            "spending": (SPENDING, _spending(restructuring)),
-            **{name: (columns, iter(studies.rows.get(name, ()))) for name, columns in STUDY_TABLES.items()},
+        told: dict[str, Rows] = {
+            "documents": _documents(catalogue),
+            "sections": _sections(lexical),
+            "metadata": _metadata(metadata),
+            "measures": _measures(reports),
+            "restructurings": _restructurings(restructuring),
+            "restructuring_runs": _runs(restructuring),
+            "spending": _spending(restructuring),
+            **{name: iter(studies.rows.get(name, ())) for name in STUDY_TABLES},
         }
+        tables = {name: (columns, told[name]) for name, columns in TABLES.items()}
         rows = publish_warehouse(path, tables, wanted)
     return WarehouseOutcome(rows, changed=True, seconds=time.monotonic() - started)
 

@@ -334,10 +334,45 @@ def test_a_document_links_its_page_and_says_what_it_cost(open_llm: OpenFull, end
         key = instance.get_dynamic_partitions("documents")[0]
     facts = metadata(workspace, RESTRUCTURED_DOCUMENTS, key)
     assert facts["accepted sections"] == 1
-    assert (facts["calls"], facts["prompt tokens"]) == (1, 100)
-    page = Path(facts["diff"].removeprefix("file://"))
+    assert (facts["calls"], facts["prompt tokens"], facts["tokens"]) == (1, 100, 150)
+    assert facts["cost USD"] == pytest.approx(200 / 1_000_000)
+    page = Path(facts["diff page"])
     assert "Scheduling" in page.read_text()
     assert KEY not in page.read_text()
+
+
+def test_a_document_follows_its_sections_to_their_lines(open_full: OpenFull) -> None:
+    workspace = open_full()
+    run_refresh(defs, workspace)
+    with dg.DagsterInstance.from_config(str(workspace.home.dagster)) as instance:
+        event = instance.get_latest_materialization_event(RESTRUCTURED_DOCUMENTS)
+        assert event
+        assert event.asset_materialization
+        table = event.asset_materialization.metadata["section lineage"]
+    assert isinstance(table, dg.TableMetadataValue)
+    name = table.records[0].data["section"].rpartition("#")[0]  # type: ignore[union-attr]
+    assert [tuple(record.data.values()) for record in table.records] == [
+        (f"{name}#0", "", "unchanged", "", "1-4"),
+        (f"{name}#1", "Scheduling", "accepted", "", "5-8"),
+        (f"{name}#2", "Short", "unchanged", "", "9-11"),
+    ]
+    assert [column.name for column in table.schema.columns] == [
+        "section",
+        "heading",
+        "verdict",
+        "codes",
+        "lines",
+    ]
+
+
+def test_a_long_document_lists_its_first_sections(open_full: OpenFull, pages: Path) -> None:
+    text = "# Long\n\n" + "".join(f"## Part {i}\n\nFew words.\n\n" for i in range(120))
+    (pages / "one.md").write_text(text)
+    (pages / "two.md").unlink()
+    workspace = open_full()
+    run_refresh(defs, workspace)
+    facts = metadata(workspace, RESTRUCTURED_DOCUMENTS)
+    assert facts["sections not listed"] == facts["sections"] - 100 > 0
 
 
 def test_lost_dagster_storage_costs_history_and_no_call(open_llm: OpenFull, endpoint: Endpoint) -> None:
