@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -401,6 +402,52 @@ def test_missing_damaged_and_foreign_files_are_named(tmp_path: Path) -> None:
     _forget_origin(tmp_path / "foreign")
     with pytest.raises(SchemaMismatch, match="schema version 0"):
         LexicalIndex(tmp_path / "foreign")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE sections_fts_lengths SET entries = x'010203'",
+        "UPDATE sections_fts_lengths SET entries = x''",
+        "DELETE FROM sections_fts_lengths",
+        "INSERT INTO sections_fts_lengths VALUES (x'')",
+        "UPDATE sections_fts_postings SET entries = x'010203'",
+        "UPDATE sections_fts_postings SET entries = 'text'",
+        "UPDATE sections_fts_postings SET block = 7",
+        "UPDATE sections_fts_postings SET entries = zeroblob(4000)",
+        "DROP TABLE sections_fts_postings",
+    ],
+)
+def test_damaged_posting_lists_are_told(tmp_path: Path, damage: str) -> None:
+    build(tmp_path / "l", [make_document(f"d{i}", f"words {i}") for i in range(10)])
+    execute(tmp_path / "l", damage)
+    with pytest.raises(IndexCorrupt, match="damaged"):
+        LexicalIndex(tmp_path / "l").score_sections("words")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    ["UPDATE sections_fts_lengths SET entries = x'010203'", "DROP TABLE sections_fts_postings"],
+)
+def test_an_index_whose_damage_is_in_the_way_is_built_afresh(tmp_path: Path, damage: str) -> None:
+    documents = [make_document(f"d{i}", f"words {i}") for i in range(10)]
+    build(tmp_path / "before", documents)
+    execute(tmp_path / "before", damage)
+    build(tmp_path / "after", [make_document("d0", "words changed"), *documents[1:]], tmp_path / "before")
+    assert len(LexicalIndex(tmp_path / "after").score_sections("words").positions) == 10
+
+
+def execute(path: Path, statement: str) -> None:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(statement)
+
+
+def test_a_word_longer_than_a_token_is_found_and_hinders_no_other(tmp_path: Path) -> None:
+    endless = "中" * 11_000
+    index = opened(tmp_path / "l", make_document("a", f"{endless} cat"), make_document("b", "dog"))
+    assert found(index, "㌖" * 1_900) == []  # whose normal form is as long
+    assert found(index, endless) == ["a"]
+    assert found(index, "dog") == ["b"]
 
 
 def test_a_full_disk_is_named_with_the_file(tmp_path: Path) -> None:

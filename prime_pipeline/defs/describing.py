@@ -11,6 +11,8 @@ from prime_pipeline.records import Spending
 
 COLUMN_SCHEMA: Final = "dagster/column_schema"
 COLUMN_LINEAGE: Final = "dagster/column_lineage"
+DOCUMENT_TAG: Final = "prime/document"
+TITLE_TAG: Final = "prime/title"
 
 Layer = Literal["corpus", "restructuring", "index", "evaluation", "delivery"]
 """What an asset is a part of, whatever its group: an index is in the group of its variant."""
@@ -69,5 +71,5 @@ def tag_value(text: str) -> str:
 
 def tag_run(context: dg.AssetExecutionContext, doc_id: str, title: str) -> None:
     """Have the list of runs name the document that a run is about; Dagster offers no hook for runs that its UI launches."""
-    found: dict[str, Any] = {"prime/document": tag_value(doc_id), "prime/title": tag_value(title)}
+    found: dict[str, Any] = {DOCUMENT_TAG: tag_value(doc_id), TITLE_TAG: tag_value(title)}
     context.instance.add_run_tags(context.run_id, {name: value for name, value in found.items() if value})

@@ -11,7 +11,7 @@ from typing import Any
 
 import dagster as dg
 
-from prime_pipeline.defs.describing import tag_value
+from prime_pipeline.defs.describing import DOCUMENT_TAG, TITLE_TAG, tag_value
 from prime_pipeline.defs.instance import has_own_storage, open_instance
 from prime_pipeline.defs.liveness import refresh_is_live
 from prime_pipeline.defs.runs import RefreshSummary, run_refresh
@@ -112,6 +112,7 @@ def scrub_history(folder: Path, names: Iterable[str]) -> int:
     """
     known = set(names)
     known |= set(map(tag_value, known))  # tags of runs hold them tamed and cut
+    known |= {title for path in folder.rglob("*.db") for title in _tagged_titles(folder, path, known)}
     wanted = sorted(filter(None, known), key=len, reverse=True)
     alternatives = "|".join(map(re.escape, wanted))
     pattern = re.compile(rf"(?<!\w)(?:{alternatives})(?!\w)")
@@ -125,6 +126,25 @@ def scrub_history(folder: Path, names: Iterable[str]) -> int:
             path.unlink()
             n_changed += 1
     return n_changed
+
+
+def _tagged_titles(folder: Path, path: Path, names: Iterable[str]) -> list[str]:
+    """Titles by which runs about these documents were tagged, also those that the documents no longer have."""
+    try:
+        with closing(sqlite3.connect(path, timeout=_BUSY_TIMEOUT_S)) as connection:
+            if not connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'run_tags'").fetchone():
+                return []
+            about = connection.execute(
+                "SELECT run_id, value FROM run_tags WHERE key = ?", (DOCUMENT_TAG,)
+            ).fetchall()
+            titles = connection.execute(
+                "SELECT run_id, value FROM run_tags WHERE key = ?", (TITLE_TAG,)
+            ).fetchall()
+    except sqlite3.DatabaseError as error:
+        raise DagsterStorageUnusable(folder, error) from error
+    wanted = set(names)
+    runs = {run_id for run_id, document in about if document in wanted}
+    return [title for run_id, title in titles if run_id in runs]
 
 
 def _scrub_database(folder: Path, path: Path, pattern: re.Pattern[str], names: Sequence[str]) -> int:

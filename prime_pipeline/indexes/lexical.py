@@ -15,6 +15,7 @@ import threading
 import unicodedata
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
@@ -31,7 +32,7 @@ from prime_pipeline.storage.sqlite import errors_as, open_finished
 from prime_pipeline.text.normal_form import lexical_form
 from prime_pipeline.text.words import cjk_share, lexical_words
 
-LEXICAL_VERSION = 4
+LEXICAL_VERSION = 5
 REBUILD_SHARE = 0.2
 """A larger share of changed documents makes a fresh build; below, a copy of the build before is brought up to date."""
 MAX_QUERY_WORDS = 1_000
@@ -440,7 +441,11 @@ class LexicalIndex:
         self._n_sections = np.bincount(self.sections.documents, minlength=len(self.doc_ids))
         self._section_of_row = _inverse(self.sections.rows)
         self._tokenizer = Tokenizer()
-        self._postings = {table: PostingLists(self._rows, table) for table in get_args(_FtsTable)}
+        with self._damage():
+            self._postings = {
+                "documents_fts": PostingLists(self._rows, "documents_fts", len(self.doc_ids)),
+                "sections_fts": PostingLists(self._rows, "sections_fts", len(self.sections.rows)),
+            }
 
     def search_documents(self, query: str, depth: int) -> list[tuple[str, float]]:
         """The best ``depth`` documents by BM25 over their whole text; ties by id, higher is better."""
@@ -508,8 +513,9 @@ class LexicalIndex:
         position_of_row = self._document_of_row if table == "documents_fts" else self._section_of_row
         total: NDArray[np.float64] = np.zeros(len(position_of_row))
         for word in _words(query):
-            rows, scores = self._bm25_of_word(table, word)
-            total[position_of_row[rows]] += scores
+            with self._damage():
+                rows, scores = self._bm25_of_word(table, word)
+                total[position_of_row[rows]] += scores
         found = np.flatnonzero(total)  # no word that occurs is worth 0
         return found, total[found]
 
@@ -521,6 +527,14 @@ class LexicalIndex:
         statement = f"SELECT rowid, -bm25({table}) FROM {table} WHERE {table} MATCH ?"  # noqa: S608
         matches = np.array(self._rows(statement, match_expression([word])), dtype=np.float64).reshape(-1, 2)
         return matches[:, 0].astype(np.int64), matches[:, 1]
+
+    @contextmanager
+    def _damage(self) -> Iterator[None]:
+        """Tell arrays that cannot be what was written from faults of the caller."""
+        try:
+            yield
+        except (ValueError, TypeError, LookupError) as error:
+            raise IndexCorrupt(self._path, f"posting lists: {error}") from error
 
     def _rows(self, query: str, *parameters: str | int) -> list[tuple[Any, ...]]:
         with self._lock, errors_as(self._path, IndexCorrupt):

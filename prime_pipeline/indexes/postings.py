@@ -6,7 +6,8 @@ its terms needs nothing but which rows hold the word, how often, and how long th
 arrays, made from the vocabulary of the table itself, so that both agree on what a word is. FTS5 remains what
 cuts and stems words, and what finds words that it cuts into a phrase of several tokens.
 
-For a table ``sections_fts`` there are ``sections_fts_postings``, one row for each token and block of 65,536 row numbers: offsets in
+For a table ``sections_fts`` there are ``sections_fts_postings``, one row for each token (bytes, since FTS5 cuts
+tokens at 32,768 bytes, also inside of a character) and block of 65,536 row numbers: offsets in
 the block, ascending, then how often the row at each holds the token, all unsigned 16 bit
 (little-endian, as all of this); and ``sections_fts_lengths``, a single
 row: all row numbers, ascending, then the number of tokens of each, unsigned 32 bit.
@@ -38,7 +39,7 @@ _BLOCK_BITS = 16
 _MAX_COUNT = (1 << 16) - 1
 _STORED = np.dtype("<u2")
 _STORED_LENGTHS = np.dtype("<u4")
-_WORDS_KEPT = 65_536
+_WORDS_KEPT = 4_096
 
 _Rows = NDArray[np.int64]
 _Counts = NDArray[np.int64]
@@ -66,7 +67,7 @@ class IndexedTexts:
         if is_new:
             connection.execute(f"CREATE VIRTUAL TABLE {_fts5(table)}")
             connection.execute(
-                f"CREATE TABLE {table}_postings (token TEXT NOT NULL, block INTEGER NOT NULL, entries BLOB NOT NULL,"
+                f"CREATE TABLE {table}_postings (token BLOB NOT NULL, block INTEGER NOT NULL, entries BLOB NOT NULL,"
                 " PRIMARY KEY (token, block)) WITHOUT ROWID"
             )
             connection.execute(f"CREATE TABLE {table}_lengths (entries BLOB NOT NULL)")
@@ -96,12 +97,17 @@ class IndexedTexts:
 
         Args:
             progress: Told of the tokens, in the order of the alphabet.
+
+        Raises:
+            ValueError: The arrays of a table that is brought up to date cannot be what was written.
         """
         lengths = dict(zip(*_decoded_lengths(self._connection.execute, self._table), strict=True))
         if self._is_new:
             lengths |= self._add_postings("main", self._table, progress)
         else:
             self._remove_postings()
+            if not lengths.keys() >= set(self._removed):
+                raise ValueError(f"no lengths of rows of {self._table} that are to be taken out")
             for row in self._removed:
                 del lengths[row]
             lengths |= self._add_postings("temp", f"{self._table}_added", progress)
@@ -138,12 +144,12 @@ class IndexedTexts:
                 stays = ~np.isin(offsets, gone)
                 self._put(token, block, offsets[stays], within[stays])
 
-    def _entries(self, token: str, block: int) -> tuple[NDArray[np.uint16], NDArray[np.uint16]] | None:
+    def _entries(self, token: bytes, block: int) -> tuple[NDArray[np.uint16], NDArray[np.uint16]] | None:
         statement = f"SELECT entries FROM {self._table}_postings WHERE token = ? AND block = ?"
         found = self._connection.execute(statement, (token, block)).fetchone()
         return _halves(found[0]) if found else None
 
-    def _put(self, token: str, block: int, offsets: NDArray[np.uint16], counts: NDArray[np.uint16]) -> None:
+    def _put(self, token: bytes, block: int, offsets: NDArray[np.uint16], counts: NDArray[np.uint16]) -> None:
         if len(offsets):
             entries = offsets.tobytes() + counts.tobytes()
             statement = f"INSERT OR REPLACE INTO {self._table}_postings VALUES (?, ?, ?)"
@@ -159,21 +165,28 @@ class PostingLists:
     Args:
         query: Reads from the file.
         table: Name of the FTS5 table.
+        n_rows: How many rows it has.
+
+    Raises:
+        ValueError, TypeError, LookupError: The arrays cannot be what was written; any method may raise them.
     """
 
-    def __init__(self, query: Query, table: str) -> None:
+    def __init__(self, query: Query, table: str, n_rows: int) -> None:
         self._query = query
         self._table = table
         rows, lengths = _decoded_lengths(query, table)
         self._n_rows = len(rows)
+        if self._n_rows != n_rows:
+            raise ValueError(f"lengths of {self._n_rows} rows, where {table} has {n_rows}")
         average = lengths.sum() / max(self._n_rows, 1) or 1.0
         self._weight_of_length: NDArray[np.float64] = np.zeros(int(rows.max()) + 1 if rows.size else 1)
         self._weight_of_length[rows] = K1 * (1.0 - B + B * lengths / average)
 
-    def bm25(self, token: str) -> tuple[_Rows, NDArray[np.float64]]:
+    def bm25(self, token: bytes) -> tuple[_Rows, NDArray[np.float64]]:
         """Row numbers that hold a token, ascending, and the token's share of their BM25, above 0.
 
-        It is the formula of FTS5 (``bm25()`` there, with its sign changed), in the same order of operations: equal to the last bit.
+        It is the formula of FTS5 (``bm25()`` there, with its sign changed), in the same order of operations: equal to the last bit,
+        but where a row holds a token more than 65,535 times, which is taken for as many.
         """
         statement = f"SELECT block, entries FROM {self._table}_postings WHERE token = ? ORDER BY block"
         blocks = [(block, *_halves(entries)) for block, entries in self._query(statement, token)]
@@ -198,11 +211,13 @@ class Tokenizer:
         self._connection.execute("CREATE VIRTUAL TABLE tokens USING fts5vocab (words, instance)")
         self.tokens = lru_cache(_WORDS_KEPT)(self._tokens)
 
-    def _tokens(self, word: str) -> tuple[str, ...]:
+    def _tokens(self, word: str) -> tuple[bytes, ...]:
         """The tokens of a text, in order."""
         with self._lock:
             self._connection.execute("INSERT INTO words (rowid, text) VALUES (1, ?)", (word,))
-            found = self._connection.execute("SELECT term FROM tokens ORDER BY offset").fetchall()
+            found = self._connection.execute(
+                "SELECT CAST(term AS BLOB) FROM tokens ORDER BY offset"
+            ).fetchall()
             self._connection.execute("INSERT INTO words (words) VALUES ('delete-all')")
         return tuple(token for (token,) in found)
 
@@ -221,7 +236,7 @@ def _fts5(table: str) -> str:
 
 def _tokens(
     connection: sqlite3.Connection, schema: str, table: str, progress: Progress
-) -> Iterator[tuple[str, _Rows, _Counts]]:
+) -> Iterator[tuple[bytes, _Rows, _Counts]]:
     """Every token of an FTS5 table with the rows that hold it, ascending, and how often each does."""
     connection.execute(f"CREATE VIRTUAL TABLE temp.{table}_sizes USING fts5vocab ({schema}, {table}, row)")
     n_occurrences = connection.execute(f"SELECT sum(cnt) FROM temp.{table}_sizes").fetchone()[0]
@@ -230,7 +245,7 @@ def _tokens(
         f"CREATE VIRTUAL TABLE temp.{table}_tokens USING fts5vocab ({schema}, {table}, instance)"
     )
     # Both come in this order from the vocabulary itself: nothing is sorted, and one token's rows are in memory at a time.
-    by_token = f"SELECT term, group_concat(doc) FROM temp.{table}_tokens GROUP BY term"
+    by_token = f"SELECT CAST(term AS BLOB), group_concat(doc) FROM temp.{table}_tokens GROUP BY term"
     n_seen, n_told = 0, 0
     for token, joined in connection.execute(by_token):
         occurrences: _Rows = np.fromstring(joined, dtype=np.int64, sep=",")

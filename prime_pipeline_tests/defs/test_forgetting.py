@@ -195,10 +195,10 @@ def test_titles_in_tags_and_tables_give_way_to_a_placeholder(tmp_path: Path) -> 
     record = {"__class__": "TableRecord", "data": {"document": "a.md", "terms": "lantern, dawn"}}
     entry = {"entry_data": {"records": [record]}, "label": "a.md", "__class__": "EventMetadataEntry"}
     with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("CREATE TABLE run_tags (key TEXT, value TEXT)")
+        connection.execute("CREATE TABLE run_tags (run_id TEXT, key TEXT, value TEXT)")
         connection.execute("CREATE TABLE event_logs (event TEXT, partition TEXT)")
         connection.executemany(
-            "INSERT INTO run_tags VALUES (?, ?)",
+            "INSERT INTO run_tags VALUES ('1', ?, ?)",
             [("title", "Größe"), ("job", "refresh"), ("other", "Größer")],
         )
         connection.execute("INSERT INTO event_logs VALUES (?, NULL)", (json.dumps(entry),))
@@ -210,6 +210,23 @@ def test_titles_in_tags_and_tables_give_way_to_a_placeholder(tmp_path: Path) -> 
     assert tags == {"title": "(forgotten)", "job": "refresh", "other": "Größer"}
     assert set(json.loads(event)["entry_data"]["records"][0]["data"].values()) == {"(forgotten)"}
     assert partition is None
+
+
+def test_titles_that_a_document_had_before_go_with_it(tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+    tags = [
+        ("1", "prime/document", "a.md"),
+        ("1", "prime/title", "The former title"),
+        ("2", "prime/document", "b.md"),
+        ("2", "prime/title", "Another"),
+    ]
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE run_tags (run_id TEXT, key TEXT, value TEXT)")
+        connection.executemany("INSERT INTO run_tags VALUES (?, ?, ?)", tags)
+    scrub_history(tmp_path, ["a.md"])
+    with closing(sqlite3.connect(path)) as connection:
+        left = [value for (value,) in connection.execute("SELECT value FROM run_tags ORDER BY rowid")]
+    assert left == ["(forgotten)", "(forgotten)", "b.md", "Another"]
 
 
 def test_nothing_is_touched_where_forgetting_is_refused(folder: Path) -> None:
