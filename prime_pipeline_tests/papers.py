@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,6 +17,9 @@ from prime_pipeline.settings import load_settings
 from prime_pipeline.storage.seal import seal_corpus
 from prime_pipeline.workspace import Workspace
 from prime_pipeline_tests.fakes import HashingEmbedder
+
+OpenPapers = Callable[..., Workspace]
+"""Opens a workspace with the settings it is given."""
 
 WORDY: Final = (
     "Moreover, the scheduler of the Alpha project keeps 12 workers alive. It is worth noting that each worker reads "
@@ -89,6 +94,25 @@ def opened(home: Path, papers: Path, **options: Any) -> Workspace:
     """A workspace on a home with these papers and their questions, as a new process would open it."""
     told = {"corpus": str(papers), "queries": str(papers), "restructuring": {"entities": "rule"}}
     return Workspace(load_settings({"home": home, **told, **options}), embedder=HashingEmbedder())
+
+
+@contextmanager
+def opening(home: Path, papers: Path, **defaults: Any) -> Iterator[OpenPapers]:
+    """Opens workspaces on one home, each as a new process would, and closes them at the end of the block.
+
+    Args:
+        home: The home.
+        papers: The file of papers.
+        defaults: Settings of all of them; each may be opened with others.
+    """
+    with ExitStack() as workspaces:
+
+        def open_one(**options: Any) -> Workspace:
+            workspace = opened(home, papers, **{**defaults, **options})
+            workspaces.callback(workspace.close)
+            return workspace
+
+        yield open_one
 
 
 def publish(workspace: Workspace) -> None:

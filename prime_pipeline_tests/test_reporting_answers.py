@@ -26,7 +26,7 @@ from prime_pipeline.reporting.studies import index_costs
 from prime_pipeline.reports.content import AnswerRow, ReportContent, bare_numbers, check
 from prime_pipeline.workspace import Workspace
 from prime_pipeline_tests.chat_endpoint import Endpoint, Step, answer, fault
-from prime_pipeline_tests.papers import PAPERS, REWRITTEN, opened, publish, write_papers
+from prime_pipeline_tests.papers import PAPERS, REWRITTEN, OpenPapers, opening, publish, write_papers
 
 KEY = "sk-very-secret-0123456789"
 REPLIES = {
@@ -38,8 +38,6 @@ REPLIES = {
 F1 = {"a1": 1.0, "a2": 1.0, "b1": 2 / 3, "b2": 0.0}
 N_QUESTIONS = len(REPLIES)
 USAGE = {"prompt_tokens": 1_000, "completion_tokens": 10, "total_tokens": 1_010}
-
-OpenPapers = Callable[..., Workspace]
 
 
 def asked(request: dict[str, Any]) -> str:
@@ -61,20 +59,12 @@ def papers(tmp_path: Path) -> Path:
 @pytest.fixture
 def open_papers(tmp_path: Path, papers: Path, endpoint: Endpoint) -> Iterator[OpenPapers]:
     """Opens workspaces on one home that read one section for each question and ask the endpoint, one call at once."""
-    workspaces: list[Workspace] = []
     price = {"m": {"prompt": 1.0, "completion": 2.0, "currency": "EUR"}}
     model = {"base_url": endpoint.url, "model": "m", "api_key": KEY, "prices": price, "concurrency": 1}
-
-    def open_one(*, llm: dict[str, Any] | None = None, **options: Any) -> Workspace:
-        by_rules = {"entities": "rule", "method": "extractive"}
-        told = {"retrieval": {"top_k": 1}, "restructuring": by_rules, **options}
-        workspaces.append(opened(tmp_path / "home", papers, llm={**model, **(llm or {})}, **told))
-        return workspaces[-1]
-
+    by_rules = {"entities": "rule", "method": "extractive"}
     endpoint.responds(reply)
-    yield open_one
-    for workspace in workspaces:
-        workspace.close()
+    with opening(tmp_path / "home", papers, retrieval={"top_k": 1}, restructuring=by_rules) as open_one:
+        yield lambda *, llm=None, **options: open_one(llm={**model, **(llm or {})}, **options)
 
 
 def rows(content: ReportContent, question_type: str = "") -> dict[str, AnswerRow]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +15,8 @@ from prime_pipeline.evaluation.trec import read_qrels, read_run
 from prime_pipeline.refresh.evaluation import MEASURES
 from prime_pipeline.reporting.evaluating import evaluate_published, write_runs
 from prime_pipeline.reporting.studies import evaluated, unknown_documents
-from prime_pipeline.workspace import Workspace
-from prime_pipeline_tests.papers import opened, publish, write_papers
+from prime_pipeline_tests.papers import OpenPapers, opening, publish, write_papers
 
-OpenPapers = Callable[..., Workspace]
 SYSTEMS = ("bm25", "paper_literal", "stage1", "default")
 
 
@@ -26,15 +24,8 @@ SYSTEMS = ("bm25", "paper_literal", "stage1", "default")
 def open_papers(tmp_path: Path) -> Iterator[OpenPapers]:
     """Opens workspaces on one home, each as a new process would."""
     papers = write_papers(tmp_path / "papers.json")
-    workspaces: list[Workspace] = []
-
-    def open_one(**options: Any) -> Workspace:
-        workspaces.append(opened(tmp_path / "home", papers, **options))
-        return workspaces[-1]
-
-    yield open_one
-    for workspace in workspaces:
-        workspace.close()
+    with opening(tmp_path / "home", papers) as open_one:
+        yield open_one
 
 
 def query_file(folder: Path, *queries: dict[str, Any], name: str = "mine.jsonl") -> str:

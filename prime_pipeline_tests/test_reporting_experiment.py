@@ -37,9 +37,8 @@ from prime_pipeline.studies.localisation import WITHIN, WITHIN_RERANKED
 from prime_pipeline.workspace import Workspace
 from prime_pipeline_tests.chat_endpoint import Endpoint, answer, fault
 from prime_pipeline_tests.fakes import tiny_cross_encoder
-from prime_pipeline_tests.papers import PAPERS, opened, publish, reworded, write_papers
+from prime_pipeline_tests.papers import PAPERS, OpenPapers, opened, opening, publish, reworded, write_papers
 
-OpenPapers = Callable[..., Workspace]
 SCORER = "late interaction of hashing"
 RESTRUCTURED = {name for name, recipe in RECIPES.items() if recipe.text == "restructured"}
 CONFIGURED = {"default", "summary-augmented"}
@@ -65,16 +64,8 @@ def complete(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def open_papers(complete: Path, tmp_path: Path) -> Iterator[OpenPapers]:
     """Opens workspaces on a copy of that home and its papers, each as a new process would, in full mode unless told."""
     shutil.copytree(complete, tmp_path, dirs_exist_ok=True)
-    workspaces: list[Workspace] = []
-
-    def open_one(**options: Any) -> Workspace:
-        given = {"mode": "full", **options}
-        workspaces.append(opened(tmp_path / "home", tmp_path / "papers.json", **given))
-        return workspaces[-1]
-
-    yield open_one
-    for workspace in workspaces:
-        workspace.close()
+    with opening(tmp_path / "home", tmp_path / "papers.json", mode="full") as open_one:
+        yield open_one
 
 
 def run(workspace: Workspace) -> tuple[dict[CellKey, Study], Study]:

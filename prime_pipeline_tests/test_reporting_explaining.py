@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from prime_pipeline.reporting.explaining import Verdict, verdicts
 from prime_pipeline.workspace import Workspace
-from prime_pipeline_tests.papers import SHORT, opened, publish, reworded, write_papers
-
-OpenPapers = Callable[..., Workspace]
+from prime_pipeline_tests.papers import SHORT, OpenPapers, opening, publish, reworded, write_papers
 
 
 @pytest.fixture
@@ -23,15 +20,8 @@ def papers(tmp_path: Path) -> Path:
 @pytest.fixture
 def open_papers(tmp_path: Path, papers: Path) -> Iterator[OpenPapers]:
     """Opens workspaces on one home, each as a new process would."""
-    workspaces: list[Workspace] = []
-
-    def open_one(**options: Any) -> Workspace:
-        workspaces.append(opened(tmp_path / "home", papers, queries="", **options))
-        return workspaces[-1]
-
-    yield open_one
-    for workspace in workspaces:
-        workspace.close()
+    with opening(tmp_path / "home", papers, queries="") as open_one:
+        yield open_one
 
 
 def found(workspace: Workspace, query: str = "workers and jobs in the queue") -> dict[str, Verdict]:

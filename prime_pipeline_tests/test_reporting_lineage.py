@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,11 +20,19 @@ from prime_pipeline.reporting.lineage import (
 )
 from prime_pipeline.workspace import Workspace
 from prime_pipeline_tests.chat_endpoint import Endpoint, answer
-from prime_pipeline_tests.papers import REWRITTEN, SHORT, WORDY, opened, publish, reworded, write_papers
+from prime_pipeline_tests.papers import (
+    REWRITTEN,
+    SHORT,
+    WORDY,
+    OpenPapers,
+    opening,
+    publish,
+    reworded,
+    write_papers,
+)
 from prime_pipeline_tests.shelf import GUIDE, Shelf
 
 OVEN = "guide/bread.md#2"
-OpenPapers = Callable[..., Workspace]
 
 
 @pytest.fixture
@@ -44,15 +51,8 @@ def papers(tmp_path: Path) -> Path:
 @pytest.fixture
 def open_papers(tmp_path: Path, papers: Path) -> Iterator[OpenPapers]:
     """Opens workspaces on one home, each as a new process would."""
-    workspaces: list[Workspace] = []
-
-    def open_one(**options: Any) -> Workspace:
-        workspaces.append(opened(tmp_path / "home", papers, queries="", **options))
-        return workspaces[-1]
-
-    yield open_one
-    for workspace in workspaces:
-        workspace.close()
+    with opening(tmp_path / "home", papers, queries="") as open_one:
+        yield open_one
 
 
 def of_section(workspace: Workspace, name: str = OVEN) -> SectionLineage:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,12 +22,17 @@ from prime_pipeline.reports.report_json import SCHEMA_VERSION
 from prime_pipeline.reports.writing import read_report, write_report
 from prime_pipeline.workspace import Workspace
 from prime_pipeline_tests.chat_endpoint import Endpoint, answer
-from prime_pipeline_tests.papers import REWRITTEN, opened, publish, reworded, write_papers
+from prime_pipeline_tests.papers import (
+    REWRITTEN,
+    OpenPapers,
+    opening,
+    publish,
+    reworded,
+    write_papers,
+)
 
 KEY = "sk-very-secret-0123456789"
 STALE = "Generated answers are of an earlier index or other questions, and are left out: prime answer"
-
-OpenPapers = Callable[..., Workspace]
 
 
 @pytest.fixture
@@ -38,15 +43,8 @@ def papers(tmp_path: Path) -> Path:
 @pytest.fixture
 def open_papers(tmp_path: Path, papers: Path) -> Iterator[OpenPapers]:
     """Opens workspaces on one home, each as a new process would."""
-    workspaces: list[Workspace] = []
-
-    def open_one(**options: Any) -> Workspace:
-        workspaces.append(opened(tmp_path / "home", papers, **options))
-        return workspaces[-1]
-
-    yield open_one
-    for workspace in workspaces:
-        workspace.close()
+    with opening(tmp_path / "home", papers) as open_one:
+        yield open_one
 
 
 def reported(workspace: Workspace) -> PublishedReport:

@@ -36,9 +36,17 @@ from prime_pipeline.studies.localisation import PAPER_PROTOCOL
 from prime_pipeline.workspace import Workspace
 from prime_pipeline_tests.chat_endpoint import Endpoint, answer
 from prime_pipeline_tests.fakes import tiny_cross_encoder
-from prime_pipeline_tests.papers import PAPERS, REWRITTEN, SHORT, opened, publish, reworded, write_papers
+from prime_pipeline_tests.papers import (
+    PAPERS,
+    REWRITTEN,
+    SHORT,
+    OpenPapers,
+    opening,
+    publish,
+    reworded,
+    write_papers,
+)
 
-OpenPapers = Callable[..., Workspace]
 BASES = {"structure-chunks", "full-text", "prime-offline"}
 
 
@@ -50,15 +58,8 @@ def papers(tmp_path: Path) -> Path:
 @pytest.fixture
 def open_papers(tmp_path: Path, papers: Path) -> Iterator[OpenPapers]:
     """Opens workspaces on one home, each as a new process would."""
-    workspaces: list[Workspace] = []
-
-    def open_one(**options: Any) -> Workspace:
-        workspaces.append(opened(tmp_path / "home", papers, **options))
-        return workspaces[-1]
-
-    yield open_one
-    for workspace in workspaces:
-        workspace.close()
+    with opening(tmp_path / "home", papers) as open_one:
+        yield open_one
 
 
 def all_made(workspace: Workspace) -> dict[str, Study]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,11 +22,10 @@ from prime_pipeline.reporting.experiment import CELLS, publish_experiment_report
 from prime_pipeline.reports.writing import read_report
 from prime_pipeline.studies.findings import read_study
 from prime_pipeline.workspace import Workspace
-from prime_pipeline_tests.papers import opened, publish, write_papers
+from prime_pipeline_tests.papers import OpenPapers, opened, opening, publish, write_papers
 
 defs = definitions()
 
-OpenPapers = Callable[..., Workspace]
 CELLS_KEY = dg.AssetKey("experiment_cells")
 NAMES = [key.name for key in CELLS]
 
@@ -75,16 +74,8 @@ def reproduced(first_run: FirstRun, tmp_path: Path) -> Path:
 @pytest.fixture
 def open_papers(tmp_path: Path) -> Iterator[OpenPapers]:
     """Opens workspaces on that copy, each as a new process would, in full mode unless told."""
-    workspaces: list[Workspace] = []
-
-    def open_one(**options: Any) -> Workspace:
-        given = {"mode": "full", **options}
-        workspaces.append(opened(tmp_path / "home", tmp_path / "papers.json", **given))
-        return workspaces[-1]
-
-    yield open_one
-    for workspace in workspaces:
-        workspace.close()
+    with opening(tmp_path / "home", tmp_path / "papers.json", mode="full") as open_one:
+        yield open_one
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +21,10 @@ from prime_pipeline.storage.warehouse import warehouse_fingerprint
 from prime_pipeline.studies.findings import read_study
 from prime_pipeline.workspace import Workspace
 from prime_pipeline_tests.chat_endpoint import Endpoint, answer, fault
-from prime_pipeline_tests.papers import opened, publish, write_papers
+from prime_pipeline_tests.papers import OpenPapers, opening, publish, write_papers
 
 defs = definitions()
 
-OpenPapers = Callable[..., Workspace]
 Metadata = dict[str, dict[str, Any]]
 
 
@@ -33,15 +32,8 @@ Metadata = dict[str, dict[str, Any]]
 def open_papers(tmp_path: Path) -> Iterator[OpenPapers]:
     """Opens workspaces on one home, each as a new process would."""
     papers = write_papers(tmp_path / "papers.json")
-    workspaces: list[Workspace] = []
-
-    def open_one(**options: Any) -> Workspace:
-        workspaces.append(opened(tmp_path / "home", papers, **options))
-        return workspaces[-1]
-
-    yield open_one
-    for workspace in workspaces:
-        workspace.close()
+    with opening(tmp_path / "home", papers) as open_one:
+        yield open_one
 
 
 @pytest.fixture
