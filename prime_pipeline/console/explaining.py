@@ -40,6 +40,7 @@ _NAMES = {
     "cross_encoder": "cross-encoder",
     "stage1": "fused (stage 1)",
 }
+_VERDICT_STYLES = {"accepted": "green", "repaired": "green", "patched": "yellow", "deferred": "red"}
 
 
 def explanation_view(explanation: Explanation, verdicts: Sequence[Verdict]) -> Group:
@@ -161,8 +162,7 @@ def add_verdict(facts: Table, verdict: Verdict) -> None:
 
 def verdict_status(verdict: Verdict) -> Text:
     """The status of a verdict in its colour."""
-    styles = {"accepted": "green", "repaired": "green", "patched": "yellow", "deferred": "red"}
-    return Text(verdict.status, style=styles.get(verdict.status, "cyan"))
+    return Text(verdict.status, style=_VERDICT_STYLES.get(verdict.status, "cyan"))
 
 
 def _listed(words: Sequence[QueryWord], style: str) -> Text:

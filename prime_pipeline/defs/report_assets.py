@@ -75,7 +75,7 @@ def generated_answers_asset(workspace: dg.ResourceParam[Workspace]) -> dg.Materi
     """
     left_out = conditions_left_out(workspace)
     study, spent = generated_answers(workspace)
-    facts: dict[str, int | float | str] = {**spending_metadata(spent, workspace.settings.llm.price)}
+    facts = spending_metadata(spent, workspace.settings.llm.price)
     return _result(study, {**facts, **({"left out": " ".join(left_out)} if left_out else {})})
 
 

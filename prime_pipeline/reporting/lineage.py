@@ -158,7 +158,7 @@ def lineage_of(workspace: Workspace, retriever: Retriever, name: str) -> Documen
         raise UnknownDocument(name, difflib.get_close_matches(name, by_id, _N_SIMILAR, 0.0))
     section, verdict = by_id[name]
     state = _section_state(source, section)
-    lines, n_left = _lines(source, section)
+    lines, n_left = _lines(source, section, state)
     return SectionLineage(whole, section, verdict, state, lines, n_left)
 
 
@@ -275,13 +275,13 @@ def _as_of(source: _Source) -> str:
     return "" if source.file_text is not None else ", as the last refresh read it"
 
 
-def _lines(source: _Source, section: StoredSection) -> tuple[tuple[SourceLine, ...], int]:
+def _lines(source: _Source, section: StoredSection, state: SourceState) -> tuple[tuple[SourceLine, ...], int]:
     """The first lines of a section, and how many more it has."""
     first, last = section.start_line, section.end_line
     if first is None or last is None:
         own = [SourceLine(None, text, True) for text in section.text.rstrip().split("\n")]
         return tuple(own[:_MAX_LINES]), max(0, len(own) - _MAX_LINES)
-    if source.file_text is not None and _section_state(source, section).status == "unchanged":
+    if source.file_text is not None and state.status == "unchanged":
         of_file = source.file_text.split("\n")
         shown_last = min(last, first + _MAX_LINES - 1)
         start, end = first - _CONTEXT_LINES, last + _CONTEXT_LINES if shown_last == last else shown_last
