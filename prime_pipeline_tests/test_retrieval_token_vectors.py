@@ -83,8 +83,10 @@ class WaitingEmbedder(SlowEmbedder):
     def __init__(self, asked: threading.Event) -> None:
         super().__init__(Clock())
         self._asked = asked
+        self.began = threading.Event()
 
     def token_vectors(self, texts: Sequence[str]) -> list[Vectors]:
+        self.began.set()
         assert self._asked.wait(60)
         return super().token_vectors(texts)
 
@@ -97,6 +99,19 @@ def test_searches_that_meet_the_same_new_windows_encode_them_once(tmp_path: Path
         first, second = threads.map(vectors.of, [["bread", "salt"], ["salt", "bread", "pepper"]])
     assert sorted(embedder.token_texts) == ["bread", "pepper", "salt"]
     assert all(np.array_equal(first[window], second[window]) for window in first)
+
+
+def test_waiting_for_the_encoding_of_others_ends_when_the_time_is_over(tmp_path: Path) -> None:
+    embedder = WaitingEmbedder(released := threading.Event())
+    vectors = TokenVectors(embedder, BlobCache(tmp_path / "vectors.sqlite"))
+    vectors.keep(TokenVectors(HashingEmbedder(), NoCache()).encoded(["salt"]))
+    with ThreadPoolExecutor(1) as threads:
+        slow = threads.submit(vectors.of, ["bread"])
+        embedder.began.wait(60)
+        assert set(vectors.of(["salt", "pepper"], lambda: True)) == {"salt"}
+        released.set()
+        assert set(slow.result()) == {"bread"}
+    assert embedder.token_texts == ["bread"]
 
 
 def test_what_is_encoded_is_not_kept_unless_told(vectors: TokenVectors) -> None:

@@ -98,7 +98,8 @@ class LateInteractionScorer:
         for group in _in_groups(cold, 1 if is_over else _ENCODED_AT_ONCE):
             if is_over and is_over():
                 return
-            yield group, self.token_vectors.of(chain.from_iterable(group.values()))
+            vectors = self.token_vectors.of(chain.from_iterable(group.values()), is_over)
+            yield {i: texts for i, texts in group.items() if vectors.keys() >= set(texts)}, vectors
 
     def _weights(self, query: str, spans: Sequence[tuple[int, int]]) -> NDArray[np.float32]:
         read_until = max((end for _, end in spans), default=0)  # the encoder may not read all of a long query

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import lru_cache
 
@@ -22,6 +22,8 @@ QuantisedVectors = NDArray[np.int8]
 
 _SPLIT_TEXTS_KEPT = 4_096
 """Texts whose windows are kept in memory: splitting a section took several times as long as looking its vectors up."""
+_PATIENCE_S = 0.01
+"""How often who waits for others' encoding looks whether the time is over."""
 
 
 def scoring_text(section: StoredSection) -> str:
@@ -95,15 +97,25 @@ class TokenVectors:
             cached = self._cache.lookup(keys.values())
         return {window: self._decoded(cached[key]) for window, key in keys.items() if key in cached}
 
-    def of(self, windows: Iterable[str]) -> dict[str, QuantisedVectors]:
-        """By window the vectors of all, those that are not kept computed, and kept where the cache can be written."""
+    def of(
+        self, windows: Iterable[str], is_over: Callable[[], bool] | None = None
+    ) -> dict[str, QuantisedVectors]:
+        """By window the vectors of all, those that are not kept computed, and kept where the cache can be written.
+
+        Without those that are not kept if the time ``is_over`` before it is this search's turn to compute.
+        """
         wanted = list(dict.fromkeys(windows))
         vectors = self.kept(wanted)
-        if len(vectors) < len(wanted):
-            with self._encoding:
-                vectors |= self.kept(window for window in wanted if window not in vectors)
-                vectors |= self._encoded_and_kept([window for window in wanted if window not in vectors])
-        return vectors
+        if len(vectors) == len(wanted):
+            return vectors
+        while not self._encoding.acquire(timeout=_PATIENCE_S if is_over else -1):
+            if is_over and is_over():
+                return vectors
+        try:
+            vectors |= self.kept(window for window in wanted if window not in vectors)
+            return vectors | self._encoded_and_kept([window for window in wanted if window not in vectors])
+        finally:
+            self._encoding.release()
 
     def _encoded_and_kept(self, windows: Sequence[str]) -> dict[str, QuantisedVectors]:
         if not windows:
