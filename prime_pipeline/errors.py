@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
+from typing import ClassVar
 
 
 class PrimeError(Exception):
@@ -99,11 +101,12 @@ class HomeNotWritable(StorageError):
 class SchemaMismatch(StorageError):
     """A store was written by another version of this program."""
 
+    remedy: ClassVar = (
+        "use the version that wrote it, or move the file away and refresh (caches fill up again)"
+    )
+
     def __init__(self, path: object, found: object, expected: object) -> None:
-        super().__init__(
-            f"{path} has schema version {found}, this program reads {expected}: use the version that wrote it, or "
-            "move the file away and refresh (caches fill up again)"
-        )
+        super().__init__(f"{path} has schema version {found}, this program reads {expected}: {self.remedy}")
 
 
 class StoreCorrupt(StorageError):
@@ -437,6 +440,15 @@ class IndexCorrupt(IndexingError):
         )
 
 
+class IndexOutdated(SchemaMismatch):
+    """An index was built by another version of this program."""
+
+    remedy: ClassVar = (
+        "run `prime refresh`, which builds the index anew and takes texts and vectors from the caches, or use the version "
+        "that built it"
+    )
+
+
 class IndexModelMismatch(IndexingError):
     """The configured embedder is not the one that made the index."""
 
@@ -491,6 +503,13 @@ class ReportError(PrimeError):
 
 class InvalidRequest(PrimeError):
     """A server was asked something that it does not answer, whoever asks."""
+
+
+class NoSuchDays(InvalidRequest):
+    """Documents were asked for whose last day lies before the first."""
+
+    def __init__(self, since: date, until: date) -> None:
+        super().__init__(f"since {since} lies after until {until}, so that no document can answer: swap them")
 
 
 class UnknownDocument(PrimeError):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from prime_pipeline.errors import IndexCorrupt, IndexNotFound, NoEarlierBuild, SchemaMismatch, StoreCorrupt
+from prime_pipeline.errors import IndexCorrupt, IndexNotFound, IndexOutdated, NoEarlierBuild, StoreCorrupt
 from prime_pipeline.indexes.builds import (
     LEXICAL_FILE,
     METADATA_FILE,
@@ -306,7 +306,7 @@ def test_the_manifest_round_trips(builds: Builds) -> None:
         with pytest.raises(IndexCorrupt, match="its manifest cannot be read"):
             read_manifest(live)
     path.write_text(json.dumps({**stored, "schema_version": 9}))
-    with pytest.raises(SchemaMismatch):
+    with pytest.raises(IndexOutdated):
         read_manifest(live)
     path.unlink()
     with pytest.raises(IndexCorrupt, match=r"manifest\.json is missing"):

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from prime_pipeline.errors import IndexCorrupt, SchemaMismatch, StoreUnavailable
+from prime_pipeline.errors import IndexCorrupt, IndexOutdated, StoreUnavailable
 from prime_pipeline.indexes.lexical import (
     LexicalBuild,
     LexicalIndex,
@@ -400,7 +400,7 @@ def test_missing_damaged_and_foreign_files_are_named(tmp_path: Path) -> None:
             LexicalIndex(tmp_path / name)
     shutil.copy(tmp_path / "good", tmp_path / "foreign")
     _forget_origin(tmp_path / "foreign")
-    with pytest.raises(SchemaMismatch, match="schema version 0"):
+    with pytest.raises(IndexOutdated, match="schema version 0"):
         LexicalIndex(tmp_path / "foreign")
 
 

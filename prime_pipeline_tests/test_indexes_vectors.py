@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from prime_pipeline.errors import IndexCorrupt, SchemaMismatch
+from prime_pipeline.errors import IndexCorrupt, IndexOutdated
 from prime_pipeline.indexes.vectors import (
     ExactVectors,
     VectorBuild,
@@ -209,7 +209,7 @@ def test_another_version_and_lost_labels_are_noticed(tmp_path: Path) -> None:
     with pytest.raises(IndexCorrupt, match="one label for each"):
         VectorIndex(tmp_path)
     path.write_text(json.dumps(good | {"version": 99}))
-    with pytest.raises(SchemaMismatch, match="schema version 99"):
+    with pytest.raises(IndexOutdated, match="schema version 99"):
         VectorIndex(tmp_path)
     assert not build(tmp_path / "next", named(unit_rows(40, 1)), HNSW, tmp_path).from_previous
 

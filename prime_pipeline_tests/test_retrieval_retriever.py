@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from prime_pipeline.corpus.plain_text import parse_plain_text
-from prime_pipeline.errors import IndexCorrupt, IndexModelMismatch, IndexNotFound, SchemaMismatch
+from prime_pipeline.errors import IndexCorrupt, IndexModelMismatch, IndexNotFound, IndexOutdated
 from prime_pipeline.indexes.builds import LEXICAL_FILE, MANIFEST_FILE
 from prime_pipeline.indexes.vectors import ExactVectors
 from prime_pipeline.models.cross_encoder import CrossEncoderScorer
@@ -134,7 +134,7 @@ def test_damage_is_refused_with_the_file_s_name(bench: Bench) -> None:
 def test_a_build_of_another_version_is_refused(bench: Bench) -> None:
     path = bench.live() / MANIFEST_FILE
     path.write_text(json.dumps(json.loads(path.read_text()) | {"schema_version": 99}))
-    with pytest.raises(SchemaMismatch, match="schema version 99"):
+    with pytest.raises(IndexOutdated, match=r"schema version 99.*run `prime refresh`"):
         bench.retriever()
 
 

@@ -20,8 +20,8 @@ from typing import Any
 from prime_pipeline.errors import (
     IndexCorrupt,
     IndexNotFound,
+    IndexOutdated,
     NoEarlierBuild,
-    SchemaMismatch,
     StoreCorrupt,
     StoreUnavailable,
 )
@@ -276,7 +276,7 @@ class Builds:
         """Serve a build that was made elsewhere, once all its files are where :meth:`staging` says.
 
         Raises:
-            IndexCorrupt, IndexNotFound, SchemaMismatch: It is not whole, or another one; the served build stays.
+            IndexCorrupt, IndexNotFound, IndexOutdated: It is not whole, or another one; the served build stays.
         """
         staged, target = self.staging(build_id), self.path(build_id)
         if verify_build(staged, self._fingerprints.of).build_id != build_id:
@@ -298,7 +298,7 @@ class Builds:
 
         Raises:
             NoEarlierBuild: There is none.
-            IndexCorrupt, IndexNotFound, SchemaMismatch: It cannot be served; the live build stays.
+            IndexCorrupt, IndexNotFound, IndexOutdated: It cannot be served; the live build stays.
         """
         current = self._current()
         history = current["history"]
@@ -360,7 +360,7 @@ class Builds:
     def _is_whole(self, build_id: str) -> bool:
         try:
             self.verify(build_id)
-        except (IndexCorrupt, IndexNotFound, SchemaMismatch):
+        except (IndexCorrupt, IndexNotFound, IndexOutdated):
             return False
         return True
 
@@ -371,7 +371,7 @@ class Builds:
             return
         try:
             manifest = describe_build(staged, plan, self._fingerprints.of)
-        except (IndexCorrupt, SchemaMismatch):
+        except (IndexCorrupt, IndexOutdated):
             shutil.rmtree(staged, ignore_errors=True)  # or every run to come would find the same parts
             raise
         _write_manifest(staged, manifest)
@@ -423,7 +423,7 @@ def describe_build(
 
     Raises:
         IndexCorrupt: An id is missing from one part or too much in it, or the vectors are not unit vectors.
-        SchemaMismatch: Another version of this program wrote a part.
+        IndexOutdated: Another version of this program wrote a part.
     """
     with (
         closing(MetadataFile(folder / METADATA_FILE)) as metadata,
@@ -462,13 +462,13 @@ def read_manifest(folder: Path) -> Manifest:
     Raises:
         IndexNotFound: There is no such build.
         IndexCorrupt: Its manifest is missing or damaged.
-        SchemaMismatch: Another version of this program wrote it.
+        IndexOutdated: Another version of this program wrote it.
     """
     path = folder / MANIFEST_FILE
     try:
         stored = json.loads(path.read_bytes())
         if stored["schema_version"] != SCHEMA_VERSION:
-            raise SchemaMismatch(path, stored["schema_version"], SCHEMA_VERSION)
+            raise IndexOutdated(path, stored["schema_version"], SCHEMA_VERSION)
         return Manifest(**{name: value for name, value in stored.items() if name != "schema_version"})
     except (FileNotFoundError, NotADirectoryError):
         if folder.is_dir():
@@ -481,7 +481,7 @@ def read_manifest(folder: Path) -> Manifest:
 def _was_made_under(folder: Path, forgotten: str) -> bool:
     try:
         return read_manifest(folder).forgotten == forgotten
-    except (IndexCorrupt, IndexNotFound, SchemaMismatch):
+    except (IndexCorrupt, IndexNotFound, IndexOutdated):
         return False
 
 
@@ -493,7 +493,7 @@ def verify_build(folder: Path, fingerprint_of: Callable[[Path], str] = file_fing
         fingerprint_of: Gives a file's hash; by default it is read now.
 
     Raises:
-        IndexNotFound, IndexCorrupt, SchemaMismatch: The manifest cannot be read, or a file is not the published one.
+        IndexNotFound, IndexCorrupt, IndexOutdated: The manifest cannot be read, or a file is not the published one.
     """
     manifest = read_manifest(folder)
     for name, expected in manifest.files.items():

@@ -23,7 +23,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from prime_pipeline.errors import IndexCorrupt, SchemaMismatch, StoreUnavailable
+from prime_pipeline.errors import IndexCorrupt, IndexOutdated, StoreUnavailable
 from prime_pipeline.indexes.postings import IndexedTexts, PostingLists, Tokenizer
 from prime_pipeline.progress import Progress, silent
 from prime_pipeline.records import Document
@@ -420,7 +420,7 @@ class LexicalIndex:
 
     Raises:
         IndexCorrupt: The file is missing, damaged, or no lexical index; methods may raise it too.
-        SchemaMismatch: Another version of this program wrote the file.
+        IndexOutdated: Another version of this program wrote the file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -429,7 +429,7 @@ class LexicalIndex:
         self._connection = open_finished(path, IndexCorrupt)
         with errors_as(path, IndexCorrupt):
             if (found := _origin(self._connection)[0]) != LEXICAL_VERSION:
-                raise SchemaMismatch(path, found, LEXICAL_VERSION)
+                raise IndexOutdated(path, found, LEXICAL_VERSION)
         documents = self._rows("SELECT document_row, doc_id FROM documents ORDER BY doc_id")
         sections = self._rows("SELECT section_row, document_row, ordinal FROM sections")
         self.doc_ids: list[str] = [doc_id for _, doc_id in documents]

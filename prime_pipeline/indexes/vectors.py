@@ -14,7 +14,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from prime_pipeline.errors import IndexCorrupt, SchemaMismatch
+from prime_pipeline.errors import IndexCorrupt, IndexOutdated
 from prime_pipeline.storage.atomic import atomic_path, write_text
 
 VECTORS_VERSION = 1
@@ -153,7 +153,7 @@ def _extended_graph(
     """The graph before with changes applied, or None where a fresh one is better."""
     try:
         before = VectorIndex(previous)
-    except (IndexCorrupt, SchemaMismatch):
+    except (IndexCorrupt, IndexOutdated):
         return None
     if (
         before.labels is None
@@ -241,7 +241,7 @@ class VectorIndex:
 
     Raises:
         IndexCorrupt: The files are missing, damaged or do not belong together.
-        SchemaMismatch: Another version of this program wrote them.
+        IndexOutdated: Another version of this program wrote them.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -249,7 +249,7 @@ class VectorIndex:
         try:
             description = json.loads((folder / "vectors.json").read_bytes())
             if description["version"] != VECTORS_VERSION:
-                raise SchemaMismatch(folder / "vectors.json", description["version"], VECTORS_VERSION)
+                raise IndexOutdated(folder / "vectors.json", description["version"], VECTORS_VERSION)
             self.doc_ids: list[str] = description["doc_ids"]
             self.dimensions: int = description["dimensions"]
             self.labels: list[int] | None = description["labels"]
