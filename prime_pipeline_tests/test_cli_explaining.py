@@ -212,6 +212,12 @@ def test_only_chosen_documents_answer(
     assert {hit["doc_id"] for hit in asked["hits"]} == expected
 
 
+def test_days_that_end_before_they_begin_are_wrong_usage(shelf: Path) -> None:
+    asked = prime("search", "dough", "--since", "2024-06-30", "--until", "2024-06-29", "--home", str(shelf))
+    assert asked.exit_code == 2
+    assert "swap them" in " ".join(asked.output.split())
+
+
 def test_a_day_that_does_not_exist_is_wrong_usage(shelf: Path) -> None:
     asked = prime("search", "dough", "--since", "2024-06-31", "--home", str(shelf))
     assert asked.exit_code == 2

@@ -131,6 +131,7 @@ def test_restructured_text_is_found_and_read_beside_the_raw(tmp_path: Path) -> N
         ({"query": "half of a character \ud800"}, "query"),
         ({"query": "x", "top_k": 51}, "top_k"),
         ({"query": "x", "since": "yesterday"}, "since"),
+        ({"query": "x", "since": "2025-01-01", "until": "2024-01-01"}, "lies after"),
         ({"query": "x", "path": "x" * 501}, "path"),
         ({"query": "x", "tags": ["x"] * 21}, "tag"),
     ],

@@ -170,6 +170,10 @@ def test_before_anything_is_published_every_answer_is_503_and_then_none(tmp_path
         ({"query": "x", "top_k": MAX_TOP_K + 1}, f"top_k: .* less than or equal to {MAX_TOP_K}"),
         ({"query": "x", "top_k": "many"}, "top_k: .* integer"),
         ({"query": "x", "since": "yesterday"}, "since: .* date"),
+        (
+            {"query": "x", "since": "2025-01-01", "until": "2024-01-01"},
+            "2025-01-01 lies after .* 2024-01-01.*: swap",
+        ),
         ({"query": "x", "path": "x" * 501}, "path: "),
         ({"query": "x", "tag": ["x"] * 21}, "tag: "),
         ({"query": "x", "nonsense" * 7_000: "x"}, "nonsense"),

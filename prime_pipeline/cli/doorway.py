@@ -153,10 +153,14 @@ def chosen_documents(
     path: str, tag: list[str] | None, since: datetime | None, until: datetime | None
 ) -> DocumentFilter:
     """Which documents may answer, as the options say."""
+    from prime_pipeline.errors import NoSuchDays
     from prime_pipeline.retrieval.filters import DocumentFilter
 
     first, last = (day.date() if day else None for day in (since, until))
-    return DocumentFilter(path, tuple(tag or ()), first, last)
+    try:
+        return DocumentFilter(path, tuple(tag or ()), first, last)
+    except NoSuchDays as error:
+        raise typer.BadParameter(str(error)) from None
 
 
 def print_json(value: Mapping[str, Any]) -> None:

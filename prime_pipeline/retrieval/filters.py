@@ -14,6 +14,7 @@ from datetime import date
 from fnmatch import translate
 from typing import Final
 
+from prime_pipeline.errors import NoSuchDays
 from prime_pipeline.indexes.lexical import StoredDocument
 from prime_pipeline.text.normal_form import lexical_form
 
@@ -45,12 +46,19 @@ class DocumentFilter:
         tags: All of them must be among the document's; case does not count.
         since: The first day; a document without a date is left out.
         until: The last day, likewise.
+
+    Raises:
+        NoSuchDays: The last day lies before the first.
     """
 
     path: str = ""
     tags: tuple[str, ...] = ()
     since: date | None = None
     until: date | None = None
+
+    def __post_init__(self) -> None:
+        if self.since and self.until and self.since > self.until:
+            raise NoSuchDays(self.since, self.until)
 
     def excluded(self, documents: Iterable[StoredDocument]) -> frozenset[str]:
         """Ids of the documents that do not fulfil it."""

@@ -43,7 +43,8 @@ def problem(status: int, detail: str, error: str) -> Problem:
 def problem_of(error: Exception) -> Problem:
     """What a caller is told of an error: all of one that is meant to be read, nothing of a fault of ours."""
     if isinstance(error, PrimeError):
-        return problem(_STATUS.get(type(error), 503), str(error), type(error).__name__)
+        status = next((status for kind, status in _STATUS.items() if isinstance(error, kind)), 503)
+        return problem(status, str(error), type(error).__name__)
     if isinstance(error, ValidationError):
         return problem(400, _faults(error), InvalidRequest.__name__)
     return problem(500, "this is a fault of the server: its log says more", "InternalError")
