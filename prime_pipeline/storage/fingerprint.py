@@ -24,12 +24,8 @@ def fingerprint(value: Any) -> str:
 
 def text_fingerprint(*parts: str) -> str:
     """SHA-256 (hex) of several texts, kept apart by their lengths; much cheaper than JSON for long texts."""
-    digest = hashlib.sha256()
-    for part in parts:
-        data = part.encode("utf-8", "surrogatepass")
-        digest.update(f"{len(data)}:".encode("ascii"))
-        digest.update(data)
-    return digest.hexdigest()
+    encoded = [part.encode("utf-8", "surrogatepass") for part in parts]
+    return hashlib.sha256(b"".join(b"%d:%b" % (len(data), data) for data in encoded)).hexdigest()
 
 
 def file_fingerprint(path: Path) -> str:
