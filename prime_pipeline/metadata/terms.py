@@ -116,17 +116,19 @@ class TermStatistics:
             kept: Which of them are added, in ascending order, each with its number of words.
         """
         parts = _joined_spans(np.cumsum(np.asarray(sizes, np.int64)).tolist(), kept)
-        columns = {
-            name: _cut(np.frombuffer(entries.get(name, b""), kind), parts) for name, kind in _COLUMNS.items()
-        }
-        used = np.flatnonzero(np.bincount(columns["word"], minlength=len(words)))
+        columns = {name: np.frombuffer(entries.get(name, b""), kind) for name, kind in _COLUMNS.items()}
+        is_used = np.zeros(len(words), bool)
+        for part in parts:
+            is_used[columns["word"][part]] = True
+        used = np.flatnonzero(is_used)
         ids = np.zeros(len(words), np.uint32)  # words that none of the kept documents has get no id
         ids[used] = [self._vocabulary[words[number]] for number in used.tolist()]
         n_before = len(self._words)
-        self._words.frombytes(_bytes(ids[columns["word"]], "=u4"))
-        self._counts.frombytes(_bytes(columns["count"], "=u4"))
-        self._first_positions.frombytes(_bytes(columns["first_position"], "=u4"))
-        self._in_heading.extend(_bytes(columns["in_heading"], "?"))
+        for part in parts:
+            self._words.frombytes(_bytes(ids[columns["word"][part]], "=u4"))
+            self._counts.frombytes(_bytes(columns["count"][part], "=u4"))
+            self._first_positions.frombytes(_bytes(columns["first_position"][part], "=u4"))
+            self._in_heading.extend(_bytes(columns["in_heading"][part], "?"))
         self._entry_ends.extend(n_before + end for end in accumulate(sizes[number] for number in kept))
         self._lengths.extend(kept.values())
 
@@ -235,10 +237,6 @@ def _joined_spans(ends: Sequence[int], numbers: Iterable[int]) -> list[slice]:
         else:
             spans.append(slice(start, end))
     return spans
-
-
-def _cut(column: NDArray[Any], parts: Sequence[slice]) -> NDArray[Any]:
-    return np.concatenate([column[part] for part in parts]) if parts else column[:0]
 
 
 def _bytes(column: NDArray[Any], kind: str) -> memoryview:

@@ -97,7 +97,8 @@ class DocumentStore:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._catalogue = SharedDatabase(folder / _CATALOGUE, _SCHEMA, 1)
+        self._catalogue_path = folder / _CATALOGUE
+        self._catalogue = SharedDatabase(self._catalogue_path, _SCHEMA, 1)
 
     def catalogue(self) -> dict[str, CatalogueEntry]:
         """All entries by document id, in order of id."""
@@ -265,7 +266,7 @@ class DocumentStore:
         self._catalogue.close()
 
     def _entry(self, row: tuple[Any, ...]) -> CatalogueEntry:
-        return CatalogueEntry(*checked(self._folder / _CATALOGUE, row, _KINDS))
+        return CatalogueEntry(*checked(self._catalogue_path, row, _KINDS))
 
     def _own_files(self) -> Iterator[Path]:
         """Document files and their temporary files: ``ab/ab….json`` and ``ab/.ab….json.….tmp``."""
