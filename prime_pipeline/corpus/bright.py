@@ -13,6 +13,7 @@ from typing import Any, Final, Literal
 
 from prime_pipeline.corpus.decoding import checked
 from prime_pipeline.corpus.markdown import parse_markdown
+from prime_pipeline.corpus.sectioning import without_lines
 from prime_pipeline.corpus.source import SourceEntry, SourceFailure, SourceItem, unique
 from prime_pipeline.errors import CorpusError, DataFileDamaged, DataFileUnavailable, DocumentError
 from prime_pipeline.records import Document
@@ -160,14 +161,4 @@ def _document(text: str, doc_id: str, source_path: str) -> Document:
     """
     document = parse_markdown(text, doc_id, source_path)
     title = doc_id if document.title_origin == "file-name" else document.title
-    sections = tuple(
-        replace(
-            section,
-            heading=title if section.kind == "whole" else section.heading,
-            headings=tuple(replace(heading, line=None) for heading in section.headings),
-            start_line=None,
-            end_line=None,
-        )
-        for section in document.sections
-    )
-    return replace(document, title=title, sections=sections, warnings=())
+    return replace(without_lines(document, title), warnings=())

@@ -16,6 +16,7 @@ from prime_pipeline.corpus.decoding import checked
 from prime_pipeline.corpus.markdown import parse_markdown
 from prime_pipeline.corpus.plain_text import parse_plain_text
 from prime_pipeline.corpus.restructured_text import parse_restructured_text
+from prime_pipeline.corpus.sectioning import without_lines
 from prime_pipeline.corpus.source import INSTALLED, SourceEntry, SourceFailure, SourceItem, unique
 from prime_pipeline.errors import DocumentError
 from prime_pipeline.records import Document
@@ -114,18 +115,6 @@ def _entry(description: _Description) -> SourceItem:
 def _document(parse: _Parse, text: str, doc_id: str, source_path: str) -> Document:
     """The document without lines (its text is only a part of METADATA) and titled by its heading or its name."""
     document = parse(text, doc_id, source_path)
-    named = document.title_origin != "file-name"
-    title = document.title if named else doc_id
-    sections = tuple(
-        replace(
-            section,
-            heading=title if section.kind == "whole" else section.heading,
-            headings=tuple(replace(heading, line=None) for heading in section.headings),
-            start_line=None,
-            end_line=None,
-        )
-        for section in document.sections
-    )
-    return replace(
-        document, title=title, title_origin=document.title_origin if named else "dataset", sections=sections
-    )
+    if document.title_origin == "file-name":
+        document = replace(document, title=doc_id, title_origin="dataset")
+    return without_lines(document, document.title)

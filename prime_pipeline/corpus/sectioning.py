@@ -114,6 +114,21 @@ def sectioned(outline: Outline, doc_id: str, source_path: str, media_type: str) 
     )
 
 
+def without_lines(document: Document, title: str) -> Document:
+    """A document whose text is no file of its own, such as a cell of a table: under another title, and without lines."""
+    sections = tuple(
+        replace(
+            section,
+            heading=title if section.kind == "whole" else section.heading,
+            headings=tuple(replace(heading, line=None) for heading in section.headings),
+            start_line=None,
+            end_line=None,
+        )
+        for section in document.sections
+    )
+    return replace(document, title=title, sections=sections)
+
+
 def n_lines(text: str) -> int:
     """Lines of a text with LF line ends; a last line without line end counts."""
     return text.count("\n") + (not text.endswith("\n"))
