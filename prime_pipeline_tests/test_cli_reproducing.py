@@ -10,9 +10,8 @@ from typing import Any
 
 import dagster as dg
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from prime_pipeline.cli import app
 from prime_pipeline.cli.reproducing import Dataset, _left_undone, _places, _settings, _with_lexical_source
 from prime_pipeline.corpus.scan import ScanReport
 from prime_pipeline.datasets.locations import KNOWN_ITEMS
@@ -22,6 +21,7 @@ from prime_pipeline.reporting.experiment import CELLS
 from prime_pipeline.reports.writing import read_report
 from prime_pipeline.settings import load_settings, remember
 from prime_pipeline.storage.home import Home
+from prime_pipeline_tests.commands import as_json, prime, words
 from prime_pipeline_tests.tables import write_bright
 
 PAGES = {
@@ -38,21 +38,6 @@ PAGES = {
 
 
 MAIN_SETTINGS = '[retrieval]\nrrf_k = 20\n\n[llm]\napi_key = "sk-secret"\n'
-
-
-def prime(*arguments: str) -> Result:
-    return CliRunner().invoke(app, list(arguments))
-
-
-def as_json(*arguments: str, exit_code: int = 0) -> Any:
-    result = prime(*arguments, "--json")
-    assert result.exit_code == exit_code, result.output
-    return json.loads(result.stdout)
-
-
-def words(text: str) -> str:
-    """The text in one line: a console wraps it, and puts it into boxes."""
-    return " ".join(text.replace("│", " ").split())
 
 
 def write_pages(folder: Path) -> Path:

@@ -19,9 +19,8 @@ import httpx
 import pytest
 from mcp import Client, StdioServerParameters
 from selectolax.lexbor import LexborHTMLParser
-from typer.testing import CliRunner
 
-from prime_pipeline.cli import app
+from prime_pipeline_tests.commands import as_json, prime
 from prime_pipeline_tests.conftest import missing
 from prime_pipeline_tests.fakes import tiny_bert
 from prime_pipeline_tests.shelf import GUIDE, Shelf
@@ -148,9 +147,7 @@ def test_a_server_with_a_token_answers_nobody_else(shelf: Shelf) -> None:
 
 @pytest.mark.parametrize("command", [["serve"], ["mcp", "--http"]])
 def test_other_machines_are_served_with_a_token_only(command: list[str]) -> None:
-    result = CliRunner().invoke(app, [*command, "--host", "0.0.0.0", "--port", "0", "--json"])
-    assert result.exit_code == 1
-    answer = json.loads(result.stdout)
+    answer = as_json(*command, "--host", "0.0.0.0", "--port", "0", exit_code=1)
     assert answer["error"] == "TokenNeeded"
     assert "PRIME_SERVE__TOKEN" in answer["message"]
 
@@ -161,15 +158,14 @@ def test_a_port_in_use_is_told(shelf: Shelf) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        result = CliRunner().invoke(app, ["serve", "--port", str(taken.getsockname()[1]), "--json"])
-    assert result.exit_code == 1
-    assert json.loads(result.stdout)["error"] == "PortTaken"
+        answer = as_json("serve", "--port", str(taken.getsockname()[1]), exit_code=1)
+    assert answer["error"] == "PortTaken"
 
 
 @pytest.mark.parametrize("token", ["short", "with a blank in the middle", "ünïcode-ünïcode-ünïcode"])
 def test_a_weak_token_is_refused_and_not_repeated(monkeypatch: pytest.MonkeyPatch, token: str) -> None:
     monkeypatch.setenv("PRIME_SERVE__TOKEN", token)
-    result = CliRunner().invoke(app, ["serve", "--port", "0", "--json"])
+    result = prime("serve", "--port", "0", "--json")
     assert result.exit_code == 1
     assert json.loads(result.stdout)["error"] == "SettingsError"
     assert token not in result.stdout

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 from typer.main import get_command
-from typer.testing import CliRunner
 
 from prime_pipeline.cli import app
 from prime_pipeline_tests.chat_endpoint import Endpoint, answer
+from prime_pipeline_tests.commands import prime
 from prime_pipeline_tests.fakes import tiny_bert
 
 TUTORIAL = Path(__file__).parent.parent / "docs" / "tutorial.md"
@@ -52,7 +52,7 @@ def run(step: str, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> str:
         if words[1] in WITHOUT_END:
             command.make_context(words[1], words[2:])
             return ""
-        result = CliRunner().invoke(app, words[1:])
+        result = prime(*words[1:])
         assert result.exit_code == 0 or "||" in step, f"{step}: {result.output}"
         return f"{result.output}exit code {result.exit_code}"
     if words[0] == "dagster":

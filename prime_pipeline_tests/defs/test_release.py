@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
-from typer.testing import CliRunner
 
-from prime_pipeline.cli import app
 from prime_pipeline.definitions import definitions
 from prime_pipeline.defs.runs import run_refresh
 from prime_pipeline.errors import RemoteUnusable
@@ -19,15 +16,14 @@ from prime_pipeline.settings import load_settings
 from prime_pipeline.storage.releases import ReleaseStore
 from prime_pipeline.workspace import Workspace
 from prime_pipeline_tests.builds import Bench
+from prime_pipeline_tests.commands import as_json, prime
 from prime_pipeline_tests.defs.conftest import PAGES, OpenWorkspace
 from prime_pipeline_tests.documents import make_document
 from prime_pipeline_tests.fakes import HashingEmbedder
 
 
 def pulled(url: str, home: Path, exit_code: int = 0) -> Any:
-    result = CliRunner().invoke(app, ["pull", url, "--home", str(home), "--json"])
-    assert result.exit_code == exit_code, result.output
-    return json.loads(result.stdout)
+    return as_json("pull", url, "--home", str(home), exit_code=exit_code)
 
 
 def test_what_a_refresh_publishes_answers_on_another_machine(
@@ -48,9 +44,8 @@ def test_what_a_refresh_publishes_answers_on_another_machine(
         assert warehouse.execute("SELECT count(*) FROM documents").fetchone() == (len(PAGES),)
     assert (there.home.reports / "report.html").is_file()
     there.close()
-    status = CliRunner().invoke(app, ["status", "--home", str(reader), "--json"])
-    assert json.loads(status.stdout)["build"] == sent["build"]
-    again = CliRunner().invoke(app, ["pull", url, "--home", str(reader)])
+    assert as_json("status", "--home", str(reader))["build"] == sent["build"]
+    again = prime("pull", url, "--home", str(reader))
     assert again.exit_code == 0
     assert again.output == f"Nothing new: build {sent['build']} is served.\n"
 
