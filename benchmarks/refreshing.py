@@ -39,7 +39,8 @@ IMPORTS = (
     "alembic.config, duckdb, jinja2, markdown_it, numpy, rich.console, tokenizers"
 )
 ENCODES = (
-    "from prime_pipeline.models.embedder import SentenceTransformerEmbedder as E; E().encode(['one text'])"
+    "from prime_pipeline.settings import load_settings; from prime_pipeline.workspace import Workspace; "
+    "Workspace(load_settings()).embedder.encode(['one text'])"
 )
 START_ROUNDS = 3
 STATUS_ROUNDS = 5
@@ -97,8 +98,9 @@ def step_seconds(home: Path, run_id: str) -> dict[str, float]:
     }
 
 
-def start_seconds() -> tuple[float, float]:
-    """(interpreter with all imports, what loading the model and encoding one text takes beside these)."""
+def start_seconds(home: Path) -> tuple[float, float]:
+    """(interpreter with all imports, what loading the home's model and encoding one text takes beside these)."""
+    os.environ["PRIME_HOME"] = str(home)
     interpreter = median(run([sys.executable, "-c", IMPORTS])[0] for _ in range(START_ROUNDS))
     both = median(run([sys.executable, "-c", f"{IMPORTS}; {ENCODES}"])[0] for _ in range(START_ROUNDS))
     return interpreter, both - interpreter
@@ -226,7 +228,8 @@ def main() -> None:
             change()
             refreshes.append(refreshed(what, home, folder))
         status = status_seconds(home, folder)
-    print_refreshes(refreshes, start_seconds())
+        start = start_seconds(home)
+    print_refreshes(refreshes, start)
     print_steps(refreshes)
     print_status(status)
 
